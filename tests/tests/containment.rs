@@ -24,6 +24,8 @@ mod journal;
 mod links;
 #[path = "containment/mounts.rs"]
 mod mounts;
+#[path = "containment/path_rules.rs"]
+mod path_rules;
 #[path = "containment/protected.rs"]
 mod protected;
 #[path = "containment/races.rs"]

@@ -1,6 +1,7 @@
 //! The one directory that a call may see, opened once as a handle and never resolved by path again.
 
 pub(crate) mod advice;
+mod commands;
 mod files;
 mod names;
 pub(crate) mod private;
@@ -8,15 +9,16 @@ mod resolve;
 #[cfg(test)]
 mod tests;
 
+pub use commands::Commands;
 pub(crate) use files::is_temporary;
 pub use files::{FileError, MAX_ENTRIES, MAX_FILE_BYTES, WorkspaceFiles};
-pub use palisade_wasi_fs::HardLinks;
 use palisade_wasi_fs::Mount;
 pub use palisade_wasi_fs::internal::LastLink;
 pub(crate) use palisade_wasi_fs::internal::{
-    Admission, Forbidden, Identity, Inspected, Mounts, Opener, QUIETLY, READ_DIRECTORY,
+    Admission, Forbidden, Identity, Inspected, Mounts, Opener, QUIETLY, READ_DIRECTORY, Standing,
     is_the_kernels, open_regular, open_regular_at,
 };
+pub use palisade_wasi_fs::{HardLinks, PathRuleError, PathRules};
 pub(crate) use palisade_wasi_fs::{ProtectedPaths, ProtectedTree, Protection, Reading};
 pub(crate) use private::{Missing, Obstacle, open_private};
 pub use resolve::PathRefused;

@@ -47,6 +47,14 @@ pub enum Refusal {
     /// The path lies in a tree of the host that tools may not even read.
     #[error("`{0}` is the host's own and not for tools; leave it alone")]
     Hidden(Arc<str>),
+    /// The path rules of the operator leave the path out. It may exist or not.
+    #[error("the path rules leave `{0}` out; only paths that they permit are accepted")]
+    Excluded(Arc<str>),
+    /// The file has several hard links, and the path rules may leave one of its names out.
+    #[error(
+        "the file has more than one name (hard links), and the path rules may leave another one out; a copy of the file is accepted"
+    )]
+    Aliased,
     /// The path lies in a bare git repository.
     #[error(
         "the directory is a git repository (it holds `HEAD`), and nothing is changed there; that is for you to do, or for git"
@@ -119,6 +127,7 @@ impl From<Forbidden> for Fault {
         match forbidden {
             Forbidden::Protected(tree) => Refusal::Protected(tree).into(),
             Forbidden::Hidden(tree) => Refusal::Hidden(tree).into(),
+            Forbidden::Excluded(path) => Refusal::Excluded(path).into(),
             Forbidden::Bare => Refusal::Bare.into(),
             Forbidden::Repository { name, beside } => Refusal::Repository { name, beside }.into(),
             Forbidden::Crowded { entries } => Refusal::Crowded { entries }.into(),

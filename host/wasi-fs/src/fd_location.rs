@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -12,6 +13,7 @@ use rustix::fs::{AtFlags, Mode, fstat, openat, statat};
 
 use super::errors::{Fault, Refusal};
 use super::usage::Usage;
+use crate::path_rules::Standing;
 use crate::protected_paths::PIN;
 
 /// The last checked path of an open file.
@@ -49,7 +51,11 @@ impl FdLocation {
         if (found.st_dev, found.st_ino) != (stat.st_dev, stat.st_ino) {
             return Err(Refusal::Moved.into());
         }
-        usage.protected()?.check_entry(std::os::fd::AsFd::as_fd(&dir), name)?;
+        let rules = usage.protected()?;
+        rules.check_entry(dir.as_fd(), name)?;
+        if rules.standing_at(dir.as_fd(), name)? != Standing::Permitted {
+            return Err(Refusal::Excluded("the open file".into()).into());
+        }
         *checked = Some(now);
         Ok(())
     }
@@ -59,21 +65,22 @@ fn pin(path: &Path) -> io::Result<std::os::fd::OwnedFd> {
     Ok(openat(rustix::fs::CWD, path, PIN, Mode::empty())?)
 }
 
+/// Returns the present path of an open file or directory, if the system can tell.
 #[cfg(target_os = "linux")]
-fn current(file: &File) -> Option<PathBuf> {
+pub(super) fn current(file: impl AsFd) -> Option<PathBuf> {
     use std::os::fd::AsRawFd as _;
-    let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let link = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
     let path = rustix::fs::readlink(link, Vec::new()).ok()?;
     Some(PathBuf::from(OsString::from_vec(path.into_bytes())))
 }
 
 #[cfg(target_vendor = "apple")]
-fn current(file: &File) -> Option<PathBuf> {
+pub(super) fn current(file: impl AsFd) -> Option<PathBuf> {
     let path = rustix::fs::getpath(file).ok()?;
     Some(PathBuf::from(OsString::from_vec(path.into_bytes())))
 }
 
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-fn current(_: &File) -> Option<PathBuf> {
+pub(super) fn current(_: impl AsFd) -> Option<PathBuf> {
     None
 }

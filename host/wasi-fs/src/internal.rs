@@ -3,5 +3,6 @@
 
 pub use crate::direct::is_the_kernels;
 pub use crate::inspect::{Inspected, LastLink, Opener, QUIETLY, READ_DIRECTORY};
+pub use crate::path_rules::Standing;
 pub use crate::protected_paths::{Admission, Forbidden, Identity, Mounts, PIN, PIN_ANY};
 pub use crate::regular::{open_regular, open_regular_at};

@@ -87,6 +87,7 @@ mod inspect;
 #[doc(hidden)]
 pub mod internal;
 mod path;
+mod path_rules;
 mod positioned;
 mod protected_paths;
 mod regular;
@@ -99,5 +100,6 @@ pub use budget::{DescriptorLimit, NoDescriptor, ResourceBudget};
 pub use direct::Mount;
 pub use errors::Refusal;
 pub use filesystem::{Access, Filesystem, FilesystemView, HasFilesystem, Options, add_to_linker};
+pub use path_rules::{PathRuleError, PathRules};
 pub use protected_paths::{HardLinks, ProtectedPaths, ProtectedTree, Protection, Reading};
 pub use usage::{Exhausted, Quotas};

@@ -7,8 +7,9 @@
 mod ancestors;
 mod bare;
 mod checks;
+mod filter;
 mod mounts;
-mod names;
+pub(crate) mod names;
 mod repository;
 mod symlink_chain;
 #[cfg(test)]
@@ -20,6 +21,7 @@ pub use bare::Admission;
 pub use mounts::Mounts;
 pub use tree::{ProtectedTree, Reading};
 
+use crate::path_rules::PathRules;
 use names::protected_tree;
 use std::fmt;
 use std::io;
@@ -68,6 +70,7 @@ impl FromStr for HardLinks {
 pub struct Protection {
     hard_links: HardLinks,
     trees: Vec<Arc<ProtectedTree>>,
+    paths: PathRules,
 }
 
 impl Protection {
@@ -75,7 +78,13 @@ impl Protection {
     /// several hard links.
     #[must_use]
     pub fn new(hard_links: HardLinks, trees: Vec<Arc<ProtectedTree>>) -> Self {
-        Self { hard_links, trees }
+        Self { hard_links, trees, paths: PathRules::default() }
+    }
+
+    /// Sets the path rules, whose patterns are relative to each mounted directory.
+    #[must_use]
+    pub fn with_paths(self, paths: PathRules) -> Self {
+        Self { paths, ..self }
     }
 }
 
@@ -108,6 +117,8 @@ pub struct ProtectedPaths {
     /// The protected trees in this directory, each with its label from the time when it was added.
     trees: Vec<(Arc<str>, Arc<ProtectedTree>)>,
     hosts: Vec<Arc<Protection>>,
+    /// The path rules of all hosts, if there are any.
+    paths: Option<PathRules>,
 }
 
 /// The reason why a path may not be changed or read.
@@ -119,6 +130,9 @@ pub enum Forbidden {
     /// The path lies in a tree of the host that guests may not even read.
     #[error("`{0}` belongs to the host")]
     Hidden(Arc<str>),
+    /// The path rules of the operator leave the path out.
+    #[error("the path rules leave `{0}` out")]
+    Excluded(Arc<str>),
     /// The path lies in a bare git repository.
     #[error("it lies in a git repository")]
     Bare,
@@ -153,7 +167,8 @@ impl ProtectedPaths {
     ///
     /// Fails if the directory of the repository cannot be held open, except for lack of permission.
     pub fn new(dir: impl AsFd, root: &Path) -> io::Result<Self> {
-        let bare = Self { root: Identity::from_handle(dir)?, trees: Vec::new(), hosts: Vec::new() };
+        let root_identity = Identity::from_handle(dir)?;
+        let bare = Self { root: root_identity, trees: Vec::new(), hosts: Vec::new(), paths: None };
         let repository = repository::trees(root)?.into_iter().filter(|tree| bare.holds(tree));
         let trees = repository.chain(Mounts::below(root).of_repositories());
         let trees = trees.map(|tree| (tree.label(root), Arc::new(tree))).collect();
@@ -179,7 +194,9 @@ impl ProtectedPaths {
             root: self.root,
             trees: self.trees.iter().cloned().chain(inside).collect(),
             hosts: self.hosts.iter().chain([host]).cloned().collect(),
+            paths: self.paths.clone(),
         }
+        .narrowed(&host.paths)
     }
 
     /// Returns true if guests may reach a tree. A bind mount leads to a tree whose own path lies

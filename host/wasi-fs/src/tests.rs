@@ -5,6 +5,7 @@
 
 mod bare;
 mod changes;
+mod filter;
 mod links;
 mod listing;
 #[cfg(target_os = "linux")]

@@ -229,6 +229,17 @@ impl Usage {
         self.protected.as_ref().is_some_and(|protected| protected.hide_anything())
     }
 
+    /// Returns the rules of the mount if they deny paths.
+    pub(super) fn filter(&self) -> Option<&ProtectedPaths> {
+        self.protected.as_deref().filter(|protected| protected.filter_anything())
+    }
+
+    /// Refuses to read a file that may have another name, which path rules deny.
+    pub(super) fn check_aliases(&self, names: u64) -> Result<(), Refusal> {
+        let checked = self.filter().map_or(Ok(()), |_| self.check_links(names));
+        checked.map_err(|_| Refusal::Aliased)
+    }
+
     /// Refuses to change a file in place if it has several hard links.
     pub(super) fn check_links(&self, names: u64) -> Result<(), Refusal> {
         if names <= 1 {

@@ -49,13 +49,17 @@ fn removed_workspace_fails_only_its_calls() {
 }
 
 /// The minimum number of swaps, and of attempts.
-const ROUNDS: usize = 1000;
+pub(super) const ROUNDS: usize = 1000;
 /// The upper bound for one race, generous for slow machines.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Runs `swap` in a loop against `try_it` in another, until both have run `rounds` times or
 /// `try_it` breaks.
-fn race(rounds: usize, swap: impl Fn(usize) + Sync, mut try_it: impl FnMut() -> ControlFlow<()>) {
+pub(super) fn race(
+    rounds: usize,
+    swap: impl Fn(usize) + Sync,
+    mut try_it: impl FnMut() -> ControlFlow<()>,
+) {
     let (swaps, done, start) = (AtomicUsize::new(0), AtomicBool::new(false), Instant::now());
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -82,7 +86,7 @@ fn race(rounds: usize, swap: impl Fn(usize) + Sync, mut try_it: impl FnMut() -> 
 }
 
 /// Replaces a symlink atomically, so that the name exists at any moment.
-fn relink(root: &Path, name: &str, to: &str) {
+pub(super) fn relink(root: &Path, name: &str, to: &str) {
     let _ = fs::remove_file(root.join("next"));
     let _ = symlink(to, root.join("next"));
     let _ = fs::rename(root.join("next"), root.join(name));

@@ -94,6 +94,13 @@ fn rows(settings: &Settings) -> Vec<[String; 3]> {
     rows.push(row("shell.memory", &settings.shell_memory, size));
     rows.push(row("workspace.may_hang", &settings.may_hang, ToString::to_string));
     rows.push(row("workspace.hard_links", &settings.hard_links, ToString::to_string));
+    for lists in &settings.paths.lists {
+        let given = lists.value.shown().into_iter();
+        rows.extend(given.filter_map(|(key, shown)| {
+            Some([format!("paths.{key}"), shown?, lists.origin.to_string()])
+        }));
+    }
+    rows.push(row("paths.commands", &settings.paths.commands, ToString::to_string));
     rows.push(row("plugins.directories", &settings.directories, |list| {
         list.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
     }));

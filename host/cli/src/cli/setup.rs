@@ -177,6 +177,7 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> Result<HostBuilde
         .compiler(compiler(settings))
         .call_mode(if settings.may_hang.value { CallMode::OWN_THREADS } else { CallMode::InPlace })
         .hard_links(settings.hard_links.value)
+        .commands(settings.paths.commands.value)
         .places(places(common, settings))
         .protect(common.workspace.join(PROJECT_FILE))
         .protect(common.workspace.join(trust::LOCK))
@@ -200,6 +201,8 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> Result<HostBuilde
     let base = settings.tool_timeout.iter().fold(base, |host, (tool, time)| {
         host.tool_time(tool, settings.tool_time(tool, time.value))
     });
+    let rules = settings.paths.lists.iter().map(|lists| lists.value.rules());
+    let base = rules.fold(base, HostBuilder::path_rules);
     let base = adapt::add_to(base, &settings.adapted);
     let base = settings.directories.value.iter().fold(base, HostBuilder::plugins);
     let base = base.observe_loading(loading).approvals(Arc::new(trust::of_run(common, settings)?));

@@ -5,6 +5,7 @@ mod raw;
 use super::adapted::{Adapted, RawAdapted};
 use super::journal::JournalConfig;
 use super::keys::RawKey;
+use super::paths::PathsConfig;
 use super::size::{compile_memory, memory, processes, shell_memory, total_memory};
 use super::time::{call_time, compile_time, confirm_time};
 use palisade::internal::open_regular;
@@ -80,6 +81,8 @@ pub struct FileConfig {
     pub only: Option<BTreeSet<String>>,
     /// The journal.
     pub journal: JournalConfig,
+    /// Path rules.
+    pub paths: PathsConfig,
 }
 
 /// A trusted workspace.
@@ -229,6 +232,7 @@ impl FileConfig {
             hide: names("tools.hide", raw.tools.hide)?,
             only: raw.tools.only.map(|only| names("tools.only", only)).transpose()?,
             journal: JournalConfig::checked(&raw.journal)?,
+            paths: PathsConfig::checked(raw.paths)?,
         };
         Ok(config)
     }

@@ -33,6 +33,7 @@ impl Settings {
             origin("shell.processes", &self.shell_processes),
             origin("shell.memory", &self.shell_memory),
             origin("workspace.hard_links", &self.hard_links),
+            origin("paths.commands", &self.paths.commands),
         ];
         let tools = self.of_tools().map(|rule| (rule.key(), rule.origin));
         classes.chain(single).chain(tools).collect()

@@ -6,6 +6,7 @@ mod value;
 use super::adapted::Adapted;
 use super::file::{ConfigError, FileConfig, Trusted};
 use super::journal::JournalSettings;
+use super::paths::PathSettings;
 use super::rule::ToolRule;
 use super::size;
 use super::time::call_time;
@@ -82,6 +83,8 @@ pub struct Settings {
     pub adapted: Vec<Value<Adapted>>,
     /// The journal. Only set by the user's own file.
     pub journal: JournalSettings,
+    /// Path rules.
+    pub paths: PathSettings,
 }
 
 impl Default for Settings {
@@ -119,6 +122,7 @@ impl Default for Settings {
             trusted: Vec::new(),
             adapted: Vec::new(),
             journal: JournalSettings::default(),
+            paths: PathSettings::default(),
         }
     }
 }
@@ -317,6 +321,7 @@ impl Settings {
         }
         self.only.set(config.only.map(Some), origin);
         self.journal.apply(config.journal, origin);
+        self.paths.apply(config.paths, origin);
         self.keys.set(Some(config.keys).filter(|keys| !keys.is_empty()), origin);
         self.directories.set(Some(config.directories).filter(|list| !list.is_empty()), origin);
     }

@@ -2,18 +2,18 @@
 
 use super::call_recorder::CallRecorder;
 use super::call_threads::CallThreads;
-use super::errors::not_approved;
+use super::errors::{not_approved, not_bound};
 use super::input::names_paths;
 use super::late_rules::LateRules;
 use crate::confirm::Confirmer;
 use crate::events::Events;
 use crate::plugins::Unapproved;
-use crate::registry::{Registered, Registry, ToolNotFound};
+use crate::registry::{Origin, Registered, Registry, ToolNotFound};
 use crate::sandbox::{Limits, limits};
 use crate::session::Floor;
 use crate::tool::error::named;
-use crate::tool::{ErrorKind, Places};
-use crate::workspace::Protection;
+use crate::tool::{ErrorKind, Places, SideEffects};
+use crate::workspace::{Commands, Protection, Workspace};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -41,6 +41,8 @@ pub(crate) struct Dispatcher {
     /// The host's own threads, if calls run on them.
     pub(crate) threads: Option<Arc<CallThreads>>,
     pub(crate) rules: Arc<Protection>,
+    /// Whether commands run that path rules do not bind.
+    pub(crate) commands: Commands,
     /// Adds rules for paths that must be hidden from tools since the host started.
     pub(crate) late_rules: Arc<dyn LateRules>,
     pub(crate) places: Arc<Places>,
@@ -66,6 +68,23 @@ impl Dispatcher {
             tool: named(missing.name()).to_owned(),
             nearest: missing.nearest().to_vec(),
             compiling: (self.compiling)(),
+        }
+    }
+
+    /// Refuses a tool that path rules do not bind, if there are any: a command of a native tool
+    /// opens files by itself.
+    pub(super) fn check_bound(
+        &self,
+        tool: &Registered,
+        workspace: &Workspace,
+    ) -> Result<(), ErrorKind> {
+        let runs_commands = *tool.origin() == Origin::Native
+            && tool.definition().side_effects() == SideEffects::Execute;
+        match self.commands {
+            Commands::Refuse if runs_commands && workspace.rules().filter_anything() => {
+                Err(not_bound(tool))
+            }
+            Commands::Refuse | Commands::Allow => Ok(()),
         }
     }
 

@@ -53,6 +53,18 @@ pub(super) fn not_approved(tool: &str, unapproved: &Unapproved) -> ErrorKind {
     ErrorKind::denied_with(PermissionReason::NotApproved, message, Advice::new(advice))
 }
 
+/// Returns the error of a call of a native tool that path rules do not bind.
+pub(super) fn not_bound(tool: &Registered) -> ErrorKind {
+    let name = tool.definition().name();
+    let message = format!(
+        "`{name}` is refused: there are path rules, and they cannot bind the commands of this tool; \
+         a tool that reads or writes files itself is accepted"
+    );
+    let advice = Advice::setting("set `paths.commands` to \"allow\"", "paths.commands")
+        .in_code("build the host with `Commands::Allow`");
+    ErrorKind::denied_with(PermissionReason::PathRules, message, advice)
+}
+
 /// Returns the error of a call whose question could not be asked, because the confirmer panicked.
 pub(super) fn confirmer_failed(panic: &str) -> ErrorKind {
     // The text of a panic is written for developers and may contain anything.

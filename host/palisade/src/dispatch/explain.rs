@@ -51,7 +51,9 @@ impl Dispatcher {
         let decision = self.floor.rule(session, &tool).decision;
         let time = self.time_limit(&tool, call.timeout);
         let cancel = call.cancel.clone();
-        let input = panics::catch_panic_sync(|| self.check_here(&tool, session, call));
+        let input = self
+            .check_bound(&tool, session.workspace())
+            .and_then(|()| panics::catch_panic_sync(|| self.check_here(&tool, session, call)));
         let changes = input.and_then(|input| {
             let definition = tool.definition();
             let budget = InputBudget::new(self.limits.account(), time, cancel);

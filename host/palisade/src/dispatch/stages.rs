@@ -50,6 +50,7 @@ impl Pipeline<'_> {
         let Call { id, input, nulls, turn_id, context, metadata, .. } = call;
         async move {
             self.session.workspace().keep_rules_of(&self.dispatcher.rules);
+            self.dispatcher.check_bound(&self.tool, self.session.workspace())?;
             let (account, memory) = match &self.requester.account {
                 Some(account) => (account.clone(), InputMemory::Reserved),
                 None => (self.dispatcher.limits.account(), InputMemory::Unreserved),

@@ -16,7 +16,7 @@ use crate::sandbox::powers::Powers;
 use crate::sandbox::{Adaptation, CompileStrategy, Compiler, Limits};
 use crate::session::{Advertised, Allowed};
 use crate::tool::Places;
-use crate::workspace::{HardLinks, Reading};
+use crate::workspace::{Commands, HardLinks, PathRules, Reading};
 pub(super) use defaults::SessionDefaults;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -63,6 +63,8 @@ pub struct HostBuilder {
     confirmation_timeout: Option<Duration>,
     call_mode: CallMode,
     hard_links: HardLinks,
+    path_rules: PathRules,
+    commands: Commands,
     places: Places,
     protected: Vec<(PathBuf, Reading)>,
     powers: Option<Arc<dyn Powers>>,
@@ -264,6 +266,22 @@ impl HostBuilder {
     #[must_use]
     pub fn hard_links(mut self, hard_links: HardLinks) -> Self {
         self.hard_links = hard_links;
+        self
+    }
+
+    /// Denies the paths that these rules deny to the tools, in every workspace. Several rules add
+    /// up. Default: none. Commands are not bound: see [`commands`](Self::commands).
+    #[must_use]
+    pub fn path_rules(mut self, rules: &PathRules) -> Self {
+        self.path_rules = self.path_rules.and(rules);
+        self
+    }
+
+    /// Sets whether native tools of class execute, such as `shell`, run while there are path rules,
+    /// which do not bind them. Default: they are refused.
+    #[must_use]
+    pub fn commands(mut self, commands: Commands) -> Self {
+        self.commands = commands;
         self
     }
 

@@ -16,6 +16,7 @@ pub(crate) fn denied(refusal: &Refusal, said: &str) -> ErrorKind {
 
 fn reason(refusal: &Refusal) -> PermissionReason {
     match refusal {
+        Refusal::Excluded(_) | Refusal::Aliased => PermissionReason::PathRules,
         Refusal::Protected(_)
         | Refusal::Hidden(_)
         | Refusal::Bare
@@ -36,7 +37,8 @@ fn reason(refusal: &Refusal) -> PermissionReason {
 /// Returns the setting by which an operator can allow the operation.
 fn advice_on(refusal: &Refusal) -> Option<Advice> {
     match refusal {
-        Refusal::HardLinked => Some(advice::on_hard_links()),
+        Refusal::HardLinked | Refusal::Aliased => Some(advice::on_hard_links()),
+        Refusal::Excluded(_) => Some(advice::on_path_rules()),
         Refusal::Hidden(_) => Some(advice::on_hidden()),
         Refusal::Protected(_)
         | Refusal::Bare
@@ -71,12 +73,14 @@ mod tests {
 
     #[test]
     fn an_operator_is_advised_where_a_setting_allows_the_operation() {
-        use PermissionReason::{Protected, Sandbox};
+        use PermissionReason::{PathRules, Protected, Sandbox};
         let own = |name: &str| Some(name.to_owned());
         let repository = Refusal::Repository { name: "HEAD".into(), beside: "refs".into() };
         for (refusal, expected) in [
             (Refusal::Protected("a".into()), (Protected, false, own("a"))),
             (Refusal::Hidden("b".into()), (Protected, true, own("b"))),
+            (Refusal::Excluded("c".into()), (PathRules, true, None)),
+            (Refusal::Aliased, (PathRules, true, None)),
             (Refusal::Bare, (Protected, false, None)),
             (repository, (Protected, false, None)),
             (Refusal::Crowded { entries: 9 }, (Protected, false, None)),

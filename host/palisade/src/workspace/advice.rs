@@ -14,3 +14,9 @@ pub(crate) fn on_hidden() -> Advice {
         "a path that is hidden by mistake has a record in `palisade/paths` of your state directory: remove that",
     )
 }
+
+/// Returns the settings that leave paths out.
+pub(crate) fn on_path_rules() -> Advice {
+    Advice::setting("change `paths.deny` or `paths.allow`", "paths")
+        .in_code("build the host with other `PathRules`")
+}

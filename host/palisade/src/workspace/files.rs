@@ -10,13 +10,13 @@ mod tests;
 pub(crate) use atomic::is_temporary;
 pub use error::FileError;
 
-use super::{HardLinks, LastLink, ProtectedPaths, Workspace};
+use super::{HardLinks, LastLink, ProtectedPaths, Standing, Workspace};
 use crate::tool::FileAccess;
 use crate::tool::text::elided;
 use atomic::replace;
 use cap_std::fs::Dir;
 use open::{open_to_append, open_to_read};
-use place::{Missing, Place};
+use place::{Missing, Place, listed_place};
 use std::ffi::OsStr;
 use std::io::{self, Read as _, Write as _};
 
@@ -39,6 +39,9 @@ pub const MAX_ENTRIES: usize = 100_000;
 /// read-only as well, and none can be created: a file or directory called `HEAD` never comes to
 /// stand beside one called `objects`, `refs` or `commondir`. Only regular files are read and
 /// written, so that no operation waits for a pipe or a device.
+///
+/// The [path rules](super::PathRules) of a host hold here as well: a denied path is refused by its
+/// name and by the place of its directory, and is in no listing.
 ///
 /// The API returned by [`ToolContext::files`](crate::ToolContext::files) also obeys the class of
 /// the tool.
@@ -87,7 +90,7 @@ impl<'a> WorkspaceFiles<'a> {
     /// large.
     pub fn read_bytes(&self, path: &str) -> Result<Vec<u8>, FileError> {
         self.check_readable_class(path)?;
-        let relative = self.workspace.resolve(path, LastLink::Follow)?;
+        let relative = self.resolve(path, LastLink::Follow)?;
         let fail = |error| FileError::io("read", path, error);
         let file = open_to_read((self.workspace.dir(), &self.workspace.rules()), &relative, path)?;
         let length = file.metadata().map_err(fail)?.len();
@@ -159,8 +162,11 @@ impl<'a> WorkspaceFiles<'a> {
     /// [`FileError`] if the path leads out, or the system cannot tell.
     pub fn exists(&self, path: &str) -> Result<bool, FileError> {
         self.check_readable_class(path)?;
-        let relative = self.workspace.resolve(path, LastLink::Follow)?;
+        let relative = self.resolve(path, LastLink::Follow)?;
         match self.workspace.dir().metadata(&relative) {
+            Ok(found) if !self.permits(&relative, found.is_dir()) => {
+                Err(FileError::Excluded(elided(path, 256)))
+            }
             Ok(_) => Ok(true),
             // A path below a regular file does not exist either.
             Err(error)
@@ -185,7 +191,7 @@ impl<'a> WorkspaceFiles<'a> {
     /// [`MAX_ENTRIES`].
     pub fn list(&self, path: &str) -> Result<Vec<String>, FileError> {
         self.check_readable_class(path)?;
-        let relative = self.workspace.resolve(path, LastLink::Follow)?;
+        let relative = self.resolve(path, LastLink::Follow)?;
         let fail = |error| FileError::io("list", path, error);
         let dir = self.workspace.dir();
         if !dir.metadata(&relative).map_err(fail)?.is_dir() {
@@ -195,7 +201,12 @@ impl<'a> WorkspaceFiles<'a> {
         let readable = place::check_readable(&self.workspace.rules(), &dir, OsStr::new("."));
         readable.map_err(|why| FileError::forbidden(path, why))?;
         let too_many = || FileError::TooManyEntries { path: elided(path, 256), limit: MAX_ENTRIES };
+        let rules = self.workspace.rules();
+        let place = listed_place(&rules, &dir).map_err(|why| FileError::forbidden(path, why))?;
         let mut names = names(&dir).map_err(fail)?.ok_or_else(too_many)?;
+        if let Some(place) = place {
+            names.retain(|name| permits_entry(&rules, &place, name));
+        }
         names.sort_unstable();
         Ok(names)
     }
@@ -238,9 +249,28 @@ impl<'a> WorkspaceFiles<'a> {
             FileAccess::None => return Err(FileError::Unseen(elided(path, 256))),
             FileAccess::Read => return Err(FileError::ReadOnly(elided(path, 256))),
         }
-        let relative = self.workspace.resolve(path, last)?;
+        let relative = self.resolve(path, last)?;
         let rules = self.workspace.rules();
         Place::find((self.workspace.dir(), &rules), relative.as_ref(), path, last, missing)
+    }
+
+    /// Returns whether the path rules permit the place that a path leads to.
+    fn permits(&self, relative: &str, is_dir: bool) -> bool {
+        let rules = self.workspace.rules();
+        if !rules.filter_anything() {
+            return true;
+        }
+        let real = self.workspace.dir().canonicalize(relative).ok();
+        let real = real.as_ref().and_then(|real| real.to_str());
+        real.is_some_and(|real| is_permitted(&rules, real, is_dir))
+    }
+
+    /// Resolves a path, and refuses one that the path rules leave out by its name.
+    fn resolve(&self, path: &str, last: LastLink) -> Result<String, FileError> {
+        let relative = self.workspace.resolve(path, last)?;
+        let allowed = self.workspace.rules().check_allowed(&relative);
+        allowed.map_err(|why| FileError::forbidden(path, why))?;
+        Ok(relative)
     }
 
     fn check_readable_class(&self, path: &str) -> Result<(), FileError> {
@@ -258,6 +288,22 @@ fn split_once<'t>(text: &'t str, old: &str) -> Result<(&'t str, &'t str), usize>
     let Some((before, after)) = text.split_once(old) else { return Err(0) };
     let rest = &text[before.len() + first.len_utf8()..];
     if rest.contains(old) { Err(text.matches(old).count().max(2)) } else { Ok((before, after)) }
+}
+
+/// Returns whether the path rules permit an entry of a directory, whose name ends in `/` if it is a
+/// directory itself.
+fn permits_entry(rules: &ProtectedPaths, place: &str, name: &str) -> bool {
+    let (name, is_dir) = name.strip_suffix('/').map_or((name, false), |name| (name, true));
+    let path = if place.is_empty() { name.to_owned() } else { format!("{place}/{name}") };
+    is_permitted(rules, &path, is_dir)
+}
+
+fn is_permitted(rules: &ProtectedPaths, path: &str, is_dir: bool) -> bool {
+    match rules.standing_of(path) {
+        Standing::Permitted => true,
+        Standing::Way => is_dir,
+        Standing::Denied => false,
+    }
 }
 
 /// Returns the names in a directory, or none if it has more entries than the maximum.

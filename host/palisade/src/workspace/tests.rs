@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
 
+mod path_rules;
+
 use super::{FileError, HardLinks, ProtectedTree, Protection, Reading, Workspace};
 use std::fs;
 use std::sync::Arc;

@@ -19,6 +19,8 @@ use super::mount::OpenDir;
 use super::node::Node;
 use crate::errors::{Fault, Refusal};
 use crate::path::{GuestPath, HERE};
+use crate::path_rules::Standing;
+use crate::protected_paths::names::shown;
 use crate::usage::Usage;
 
 /// Returns the current metadata of an open file or directory.
@@ -27,8 +29,13 @@ pub(super) fn stat(node: &Node) -> Result<DescriptorStat, Fault> {
 }
 
 /// Returns the metadata of the file at a path.
-pub(super) fn stat_at(dir: &OpenDir, path: &str, follow: Follow) -> Result<DescriptorStat, Fault> {
-    Ok(descriptor_stat(&found(dir, path, follow)?))
+pub(super) fn stat_at(
+    dir: &OpenDir,
+    path: &str,
+    follow: Follow,
+    usage: &Usage,
+) -> Result<DescriptorStat, Fault> {
+    Ok(descriptor_stat(&found(dir, path, follow, usage)?))
 }
 
 /// Returns whether two handles refer to the same file or directory.
@@ -50,8 +57,9 @@ pub(super) fn hash_at(
     dir: &OpenDir,
     path: &str,
     follow: Follow,
+    usage: &Usage,
 ) -> Result<MetadataHashValue, Fault> {
-    Ok(identity_hash(&found(dir, path, follow)?))
+    Ok(identity_hash(&found(dir, path, follow, usage)?))
 }
 
 /// Sets the timestamps of an open file or directory.
@@ -73,6 +81,7 @@ pub(super) fn set_times(
         Node::Dir(dir) => {
             usage.protected()?.check_names(dir.name())?;
             usage.protected()?.check_dir(dir.handle())?;
+            check_permitted(dir, usage)?;
             check_directory(dir.handle())?;
             utimensat(dir.handle(), HERE, &times, AtFlags::SYMLINK_NOFOLLOW)?;
             usage.note_changed(dir.name());
@@ -80,6 +89,15 @@ pub(super) fn set_times(
         Node::Unmounted => return Err(Refusal::Unmounted.into()),
     }
     Ok(())
+}
+
+/// Refuses a directory that was moved to a place that the path rules deny.
+fn check_permitted(dir: &OpenDir, usage: &Usage) -> Result<(), Fault> {
+    let Some(rules) = usage.filter() else { return Ok(()) };
+    match rules.standing_at(dir.handle(), HERE.as_ref())? {
+        Standing::Denied => Err(Refusal::Excluded(shown(dir.name()).into()).into()),
+        Standing::Way | Standing::Permitted => Ok(()),
+    }
 }
 
 /// Sets the timestamps of the file at a path.
@@ -91,7 +109,7 @@ pub(super) fn set_times_at(
     usage: &Usage,
 ) -> Result<(), Fault> {
     let times = timestamps(access, modification)?;
-    let (place, found) = look(dir, &to_change(path, usage)?, follow)?;
+    let (place, found) = look(dir, &to_change(path, usage)?, follow, usage)?;
     place.check_change(usage)?;
     let found = found.ok_or(ErrorCode::NoEntry)?;
     check_links(&found, usage)?;
@@ -107,8 +125,8 @@ fn check_links(stat: &Stat, usage: &Usage) -> Result<(), Fault> {
     Ok(usage.check_links(names)?)
 }
 
-fn found(dir: &OpenDir, path: &str, follow: Follow) -> Result<Stat, Fault> {
-    let (_, found) = look(dir, &GuestPath::parse(path)?, follow)?;
+fn found(dir: &OpenDir, path: &str, follow: Follow, usage: &Usage) -> Result<Stat, Fault> {
+    let (_, found) = look(dir, &GuestPath::parse(path)?, follow, usage)?;
     Ok(found.ok_or(ErrorCode::NoEntry)?)
 }
 

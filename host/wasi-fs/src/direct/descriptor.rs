@@ -185,8 +185,9 @@ impl types::HostDescriptor for FilesystemView<'_> {
         flags: PathFlags,
         path: String,
     ) -> FsResult<DescriptorStat> {
-        let outcome =
-            self.dir(&fd).and_then(|dir| attributes::stat_at(dir, &path, Follow::from(flags)));
+        let outcome = self
+            .dir(&fd)
+            .and_then(|dir| attributes::stat_at(dir, &path, Follow::from(flags), self.usage()));
         self.usage().answer(outcome)
     }
 
@@ -245,7 +246,7 @@ impl types::HostDescriptor for FilesystemView<'_> {
     }
 
     async fn readlink_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<String> {
-        let outcome = self.dir(&fd).and_then(|dir| entries::read_link(dir, &path));
+        let outcome = self.dir(&fd).and_then(|dir| entries::read_link(dir, &path, self.usage()));
         self.usage().answer(outcome)
     }
 
@@ -307,8 +308,9 @@ impl types::HostDescriptor for FilesystemView<'_> {
         flags: PathFlags,
         path: String,
     ) -> FsResult<MetadataHashValue> {
-        let outcome =
-            self.dir(&fd).and_then(|dir| attributes::hash_at(dir, &path, Follow::from(flags)));
+        let outcome = self
+            .dir(&fd)
+            .and_then(|dir| attributes::hash_at(dir, &path, Follow::from(flags), self.usage()));
         self.usage().answer(outcome)
     }
 

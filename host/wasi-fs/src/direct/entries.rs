@@ -14,11 +14,11 @@ use crate::usage::Usage;
 
 /// Creates a directory.
 pub(super) fn create_directory(dir: &OpenDir, path: &str, usage: &Usage) -> Result<(), Fault> {
-    let place = locate(dir, &to_change(path, usage)?)?;
+    let place = locate(dir, &to_change(path, usage)?, usage)?;
     if place.is_here() {
         return Err(ErrorCode::Exist.into());
     }
-    usage.check_depth(place.check_change(usage)?)?;
+    usage.check_depth(place.check_protected(usage)?)?;
     let _admission = place.admit(usage)?;
     // The default of ordinary programs; the user's umask restricts it.
     let permissions = Mode::from_raw_mode(0o777);
@@ -39,7 +39,7 @@ pub(super) fn remove_directory(dir: &OpenDir, path: &str, usage: &Usage) -> Resu
 
 /// Removes an entry that is not a directory. A symbolic link itself is removed, not its target.
 pub(crate) fn unlink(dir: &OpenDir, path: &str, usage: &Usage) -> Result<(), Fault> {
-    let place = locate(dir, &to_change(path, usage)?)?;
+    let place = locate(dir, &to_change(path, usage)?, usage)?;
     if place.is_here() {
         return Err(ErrorCode::IsDirectory.into());
     }
@@ -64,9 +64,10 @@ pub(super) fn rename(
     check_moved(&old, usage)?;
     check_moved(&new, usage)?;
     usage.check_depth(depth)?;
-    // A tree that does not go deeper is not walked.
-    if depth > above && old.stat()?.is_some_and(|stat| is_directory(&stat)) {
-        check_tree(&old, depth, usage)?;
+    // A tree that does not go deeper is not walked, unless path rules may deny a part of it.
+    let walks = depth > above || usage.filter().is_some();
+    if walks && old.stat()?.is_some_and(|stat| is_directory(&stat)) {
+        check_tree(&old, (&new, depth), usage)?;
     }
     if (old.slash || new.slash) && !old.stat()?.is_some_and(|stat| is_directory(&stat)) {
         return Err(ErrorCode::NotDirectory.into());
@@ -115,8 +116,10 @@ pub(super) fn link(
 }
 
 /// Returns the target of a symbolic link. An absolute target would disclose host paths.
-pub(super) fn read_link(dir: &OpenDir, path: &str) -> Result<String, Fault> {
-    let place = locate(dir, &GuestPath::parse(path)?)?;
+pub(super) fn read_link(dir: &OpenDir, path: &str, usage: &Usage) -> Result<String, Fault> {
+    let place = locate(dir, &GuestPath::parse(path)?, usage)?;
+    // A link is no directory.
+    place.check_standing(None)?;
     let target = readlinkat(place.handle(), &*place.name, Vec::new())?;
     let target = target.into_string().map_err(|_| ErrorCode::IllegalByteSequence)?;
     if target.starts_with('/') {
@@ -127,8 +130,12 @@ pub(super) fn read_link(dir: &OpenDir, path: &str) -> Result<String, Fault> {
 
 /// Locates a path that names a directory entry, and checks that it may be changed. Also returns its
 /// depth.
-fn named<'a>(dir: &'a OpenDir, path: &'a str, usage: &Usage) -> Result<(Located<'a>, u64), Fault> {
-    let place = locate(dir, &to_change(path, usage)?)?;
+fn named<'a>(
+    dir: &'a OpenDir,
+    path: &'a str,
+    usage: &'a Usage,
+) -> Result<(Located<'a>, u64), Fault> {
+    let place = locate(dir, &to_change(path, usage)?, usage)?;
     if place.is_here() {
         return Err(ErrorCode::Invalid.into());
     }

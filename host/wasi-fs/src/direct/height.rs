@@ -1,20 +1,29 @@
-//! The depth of a tree that is to be moved.
+//! The checks of a tree that is to be moved: its depth, and path rules about its entries.
 
 use rustix::fs::{AtFlags, Dir, DirEntry, FileType, Mode, OFlags, openat, statat};
 use std::ffi::CStr;
 use std::os::fd::AsFd;
 
 use super::locate::Located;
-use crate::errors::Fault;
+use crate::errors::{Fault, Refusal};
 use crate::fd_budget::HeldFd;
 use crate::inspect::READ_DIRECTORY;
+use crate::path_rules::{Standing, joined};
+use crate::protected_paths::ProtectedPaths;
+use crate::protected_paths::names::shown;
 use crate::usage::Usage;
 
 /// Refuses to move a directory to a place of this depth if an entry of its tree would then lie
-/// deeper than the quota. Each entry is charged as a listed one, and each directory that is open at
-/// the same time as an open file.
-pub(super) fn check_tree(moved: &Located<'_>, depth: u64, usage: &Usage) -> Result<(), Fault> {
-    let mut levels = vec![Level::open(moved.handle(), &*moved.name, usage)?];
+/// deeper than the quota, or if the path rules deny an entry before or after the move: the move
+/// would bring it to light, or hide it. Each entry is charged as a listed one, and each directory
+/// that is open at the same time as an open file.
+pub(super) fn check_tree(
+    moved: &Located<'_>,
+    (target, depth): (&Located<'_>, u64),
+    usage: &Usage,
+) -> Result<(), Fault> {
+    let places = usage.filter().map(|rules| Places::new(rules, moved, target)).transpose()?;
+    let mut levels = vec![Level::open(moved.handle(), &*moved.name, String::new(), usage)?];
     let mut below = depth;
     while let Some(level) = levels.last_mut() {
         let Some(entry) = level.next(usage)? else {
@@ -23,8 +32,13 @@ pub(super) fn check_tree(moved: &Located<'_>, depth: u64, usage: &Usage) -> Resu
             continue;
         };
         usage.check_depth(below.saturating_add(1))?;
-        if level.is_directory(&entry)? {
-            let next = Level::open(level.entries.fd()?, entry.file_name(), usage)?;
+        let is_directory = level.is_directory(&entry)?;
+        let way = match &places {
+            None => String::new(),
+            Some(places) => places.check(level, &entry, is_directory)?,
+        };
+        if is_directory {
+            let next = Level::open(level.entries.fd()?, entry.file_name(), way, usage)?;
             levels.push(next);
             below = below.saturating_add(1);
         }
@@ -32,17 +46,67 @@ pub(super) fn check_tree(moved: &Located<'_>, depth: u64, usage: &Usage) -> Resu
     Ok(())
 }
 
+/// The places of a tree before and after its move, relative to the mount.
+struct Places<'a> {
+    rules: &'a ProtectedPaths,
+    from: String,
+    to: String,
+    /// The name of the tree that the guest knows.
+    label: String,
+}
+
+impl<'a> Places<'a> {
+    fn new(
+        rules: &'a ProtectedPaths,
+        moved: &Located<'_>,
+        target: &Located<'_>,
+    ) -> Result<Self, Fault> {
+        let label = moved.real_name();
+        let place = |located: &Located<'_>| -> Result<String, Fault> {
+            let dir = rules.place(located.handle())?;
+            let dir = dir.ok_or_else(|| Refusal::Excluded(shown(&label).into()))?;
+            Ok(joined(&dir, &located.name).into_owned())
+        };
+        let (from, to) = (place(moved)?, place(target)?);
+        Ok(Self { rules, from, to, label })
+    }
+
+    /// Judges an entry, and returns its path within the tree. The refusal names the tree and not
+    /// the entry, which the guest does not see.
+    fn check(&self, level: &Level, entry: &DirEntry, is_dir: bool) -> Result<String, Fault> {
+        let permits = |standing: Standing| match standing {
+            Standing::Permitted => true,
+            Standing::Way => is_dir,
+            Standing::Denied => false,
+        };
+        let way = entry.file_name().to_str().ok().map(|name| joined(&level.way, name).into_owned());
+        let is_permitted = |way: &String| {
+            let mut places = [&self.from, &self.to].into_iter();
+            places.all(|place| permits(self.rules.standing_of(&joined(place, way))))
+        };
+        let refused = || Refusal::Excluded(shown(&self.label).into());
+        Ok(way.filter(is_permitted).ok_or_else(refused)?)
+    }
+}
+
 /// A directory of the walk, and the position in it.
 struct Level {
     entries: Dir,
+    /// The path of the directory within the tree, if there are path rules.
+    way: String,
     _fd: HeldFd,
 }
 
 impl Level {
-    fn open(dir: impl AsFd, name: impl rustix::path::Arg, usage: &Usage) -> Result<Self, Fault> {
+    fn open(
+        dir: impl AsFd,
+        name: impl rustix::path::Arg,
+        way: String,
+        usage: &Usage,
+    ) -> Result<Self, Fault> {
         let fd = HeldFd::take(usage)?;
         let handle = openat(dir, name, READ_DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?;
-        Ok(Self { entries: Dir::new(handle)?, _fd: fd })
+        Ok(Self { entries: Dir::new(handle)?, way, _fd: fd })
     }
 
     fn next(&mut self, usage: &Usage) -> Result<Option<DirEntry>, Fault> {

@@ -17,13 +17,13 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{ErrorCode, PathFlags};
 use super::kernel;
 use super::mount::{OpenDir, Resolver};
 use super::walk::walk;
-use crate::errors::Fault;
-#[cfg(target_os = "linux")]
-use crate::errors::Refusal;
+use crate::errors::{Fault, Refusal};
 use crate::path::{self, GuestPath, HERE};
-use crate::protected_paths::Admission;
+use crate::path_rules::Standing;
 #[cfg(target_os = "linux")]
 use crate::protected_paths::PIN;
+use crate::protected_paths::names::shown;
+use crate::protected_paths::{Admission, Identity};
 use crate::usage::Usage;
 
 /// The treatment of a symbolic link in the last component. Links in earlier components are always
@@ -53,6 +53,8 @@ pub(super) struct Located<'a> {
     /// and holds no symbolic links.
     pub(super) base: Cow<'a, str>,
     pub(super) way: &'a str,
+    /// The judgement of the path rules, which is never a denial.
+    pub(super) standing: Standing,
 }
 
 impl Located<'_> {
@@ -80,6 +82,14 @@ impl Located<'_> {
     /// Returns its depth in the workspace. The depth is counted through the handle, since a
     /// directory that a guest holds open may have been moved since it was named.
     pub(super) fn check_change(&self, usage: &Usage) -> Result<u64, Fault> {
+        if self.standing != Standing::Permitted {
+            self.check_standing(self.stat()?.as_ref())?;
+        }
+        self.check_protected(usage)
+    }
+
+    /// Does the same for a new directory, which may be one on the way to a permitted path.
+    pub(super) fn check_protected(&self, usage: &Usage) -> Result<u64, Fault> {
         let rules = usage.protected()?;
         rules.check_names(&self.real_name())?;
         // A directory in `cgroup` is a control group.
@@ -89,6 +99,34 @@ impl Located<'_> {
         } else {
             rules.check_entry(self.handle(), OsStr::new(&*self.name))?
         })
+    }
+
+    /// Refuses the entry if the path rules permit only a directory there, and it is none. A missing
+    /// entry is refused alike.
+    pub(super) fn check_standing(&self, found: Option<&Stat>) -> Result<(), Fault> {
+        self.check_as(self.standing, found)
+    }
+
+    fn check_as(&self, standing: Standing, found: Option<&Stat>) -> Result<(), Fault> {
+        match standing {
+            Standing::Permitted => Ok(()),
+            Standing::Way if found.is_some_and(is_directory) => Ok(()),
+            Standing::Way | Standing::Denied => {
+                Err(Refusal::Excluded(shown(&self.real_name()).into()).into())
+            }
+        }
+    }
+
+    /// Judges the entry again after it was opened, and returns whether it still has its name. A
+    /// directory that other programs move back and forth may have been at a denied place when the
+    /// entry was opened. If the entry has its name after the directory was judged, it was in the
+    /// directory then as well.
+    pub(super) fn still_permits(&self, opened: &Stat, usage: &Usage) -> Result<bool, Fault> {
+        let Some(rules) = usage.filter() else { return Ok(true) };
+        let standing = rules.standing_at(self.handle(), OsStr::new(&*self.name))?;
+        self.check_as(standing, Some(opened))?;
+        let same = |stat: &Stat| Identity::from_stat(stat) == Identity::from_stat(opened);
+        Ok(self.stat()?.as_ref().is_some_and(same))
     }
 
     /// Reserves the name in the directory. The caller keeps the admission until the entry is
@@ -116,15 +154,22 @@ pub(super) enum Pinned<'a> {
 }
 
 /// Locates a path without following its last component.
-pub(super) fn locate<'a>(dir: &'a OpenDir, path: &GuestPath<'a>) -> Result<Located<'a>, Fault> {
+pub(super) fn locate<'a>(
+    dir: &'a OpenDir,
+    path: &GuestPath<'a>,
+    usage: &'a Usage,
+) -> Result<Located<'a>, Fault> {
+    if usage.filter().is_some() {
+        return walk(dir, path, Follow::No, usage);
+    }
     match dir.resolver() {
         #[cfg(target_os = "linux")]
         Resolver::Kernel => match pin(dir, path.parent) {
             Ok(parent) => Ok(plainly(dir, path, parent)),
-            Err(Stopped::Symlink) => walk(dir, path, Follow::No),
+            Err(Stopped::Symlink) => walk(dir, path, Follow::No, usage),
             Err(stopped) => Err(stopped.into()),
         },
-        Resolver::Walk => walk(dir, path, Follow::No),
+        Resolver::Walk => walk(dir, path, Follow::No, usage),
     }
 }
 
@@ -134,16 +179,18 @@ pub(super) fn look<'a>(
     dir: &'a OpenDir,
     path: &GuestPath<'a>,
     follow: Follow,
+    usage: &'a Usage,
 ) -> Result<(Located<'a>, Option<Stat>), Fault> {
     // Most entries are no links, and the kernel resolver is faster than the walk.
-    let (mut place, mut found) = look_once(dir, path, Follow::No)?;
+    let (mut place, mut found) = look_once(dir, path, Follow::No, usage)?;
     if found.is_some_and(|stat| is_symlink(&stat)) && (follow == Follow::Yes || path.slash) {
-        (place, found) = look_once(dir, path, Follow::Yes)?;
+        (place, found) = look_once(dir, path, Follow::Yes, usage)?;
         if found.is_some_and(|stat| is_symlink(&stat)) {
             // A link again, although links were followed: the tree is being changed concurrently.
             return Err(ErrorCode::Loop.into());
         }
     }
+    place.check_standing(found.as_ref())?;
     if place.slash && found.is_some_and(|stat| !is_directory(&stat)) {
         return Err(ErrorCode::NotDirectory.into());
     }
@@ -162,10 +209,11 @@ fn look_once<'a>(
     dir: &'a OpenDir,
     path: &GuestPath<'a>,
     follow: Follow,
+    usage: &'a Usage,
 ) -> Result<(Located<'a>, Option<Stat>), Fault> {
     let place = match follow {
-        Follow::No => locate(dir, path)?,
-        Follow::Yes => walk(dir, path, Follow::Yes)?,
+        Follow::No => locate(dir, path, usage)?,
+        Follow::Yes => walk(dir, path, Follow::Yes, usage)?,
     };
     let found = place.stat()?;
     Ok((place, found))
@@ -248,5 +296,6 @@ fn plainly<'a>(dir: &'a OpenDir, path: &GuestPath<'a>, parent: Pinned<'a>) -> Lo
         slash: path.slash,
         base: Cow::Borrowed(dir.name()),
         way: path.parent,
+        standing: Standing::Permitted,
     }
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use rustix::fs::{FileType, Mode as Permissions, OFlags, Stat, openat};
+use rustix::fs::{FileType, Mode as Permissions, OFlags, Stat, fstat, openat};
 use rustix::io::Errno;
 use wasmtime_wasi::p2::bindings::filesystem::types::{
     DescriptorFlags, ErrorCode, OpenFlags, PathFlags,
@@ -195,7 +195,7 @@ fn open_to_read(
     wish: Wish,
     usage: &Usage,
 ) -> Result<(Opened, Option<String>), Fault> {
-    if usage.hides() {
+    if usage.hides() || usage.filter().is_some() {
         return open_walked(dir, path, wish, usage);
     }
     match dir.resolver() {
@@ -229,12 +229,24 @@ fn open_walked(
     usage: &Usage,
 ) -> Result<(Opened, Option<String>), Fault> {
     let follow = if path.slash { Follow::Yes } else { wish.follow };
-    let place = walk(dir, path, follow)?;
+    let place = walk(dir, path, follow, usage)?;
     if usage.hides() {
         usage.protected()?.check_readable(place.handle(), OsStr::new(&*place.name))?;
     }
-    let opened = open_at(&place, wish, dir)?;
-    Ok((opened, Some(place.real_name())))
+    if usage.filter().is_none() {
+        return Ok((open_at(&place, wish, dir)?, Some(place.real_name())));
+    }
+    for _ in 0..ATTEMPTS {
+        place.check_standing(place.stat()?.as_ref())?;
+        let opened = open_at(&place, wish, dir)?;
+        if place.still_permits(&opened.stat, usage)? {
+            if !opened.is_directory() {
+                usage.check_aliases(number(opened.stat.st_nlink).unwrap_or(u64::MAX))?;
+            }
+            return Ok((opened, Some(place.real_name())));
+        }
+    }
+    Err(ErrorCode::Busy.into())
 }
 
 /// Opens or creates a regular file for writing. Checks the type before the open, since opening a
@@ -248,7 +260,7 @@ fn open_to_change(
 ) -> Result<Node, Fault> {
     let follow = if wish.create == Create::Always { Follow::No } else { wish.follow };
     for _ in 0..ATTEMPTS {
-        let (place, found) = look(dir, path, follow)?;
+        let (place, found) = look(dir, path, follow, usage)?;
         let depth = place.check_change(usage)?;
         let opened = match found {
             Some(stat) => {
@@ -297,8 +309,15 @@ fn open_existing(
     // Check the opened file, not the earlier look-up: the entry may have been replaced in between.
     let stat = opened.stat;
     usage.protected()?.check_identity(Identity::from_stat(&stat))?;
+    if !place.still_permits(&stat, usage)? {
+        return Err(ErrorCode::Busy.into());
+    }
+    let names = number(stat.st_nlink).unwrap_or(u64::MAX);
     if wish.mode.writes() {
-        usage.check_links(number(stat.st_nlink).unwrap_or(u64::MAX))?;
+        usage.check_links(names)?;
+    }
+    if wish.mode.reads() {
+        usage.check_aliases(names)?;
     }
     let file = file(opened, wish.mode, Some(place.real_name()));
     if wish.truncate && stat.st_size != 0 {
@@ -327,6 +346,9 @@ fn create_new(
     usage.charge_entry()?;
     let made = openat(place.handle(), &*place.name, flags, permissions);
     let handle = made.inspect_err(|_| usage.refund_entry())?;
+    if usage.filter().is_some() && !place.still_permits(&fstat(&handle)?, usage)? {
+        return Err(ErrorCode::Busy.into());
+    }
     Ok(OpenFile::created(File::from(handle), wish.mode, &place.real_name(), usage))
 }
 

@@ -6,6 +6,7 @@
 //! the real name of its destination.
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags, openat, readlinkat};
@@ -16,7 +17,10 @@ use super::locate::{Follow, Located, Pinned};
 use super::mount::OpenDir;
 use crate::errors::{Fault, Refusal};
 use crate::path::{self, GuestPath, HERE};
-use crate::protected_paths::PIN;
+use crate::path_rules::Standing;
+use crate::protected_paths::names::shown;
+use crate::protected_paths::{PIN, ProtectedPaths};
+use crate::usage::Usage;
 
 /// The maximum number of symbolic links in one resolution, the same as on Linux.
 const MAX_LINKS: u32 = 40;
@@ -25,24 +29,27 @@ const MAX_LINKS: u32 = 40;
 /// longest path, so that only paths made to be slow are refused.
 const MAX_STEPS: u32 = 4_096;
 
-/// Locates a path by walking it.
+/// Locates a path by walking it. Under path rules each name is judged before it is looked up, so
+/// that the answer does not depend on the existence of a denied path.
 pub(super) fn walk<'a>(
     dir: &'a OpenDir,
     path: &GuestPath<'a>,
     follow: Follow,
+    usage: &'a Usage,
 ) -> Result<Located<'a>, Fault> {
-    let mut walk = Walk::new(dir);
+    let mut walk = Walk::new(dir, usage)?;
     let mut name = Cow::Borrowed(path.name);
     let mut slash = path.slash;
     walk.descend(path.parent)?;
     while follow == Follow::Yes && name != HERE {
+        walk.judge(&name)?;
         let Some(target) = walk.read_link(&name)? else { break };
         let target_path = GuestPath::parse(&target)?;
         walk.descend(target_path.parent)?;
         slash |= target_path.slash;
         name = Cow::Owned(target_path.name.to_owned());
     }
-    Ok(walk.end(name, slash))
+    walk.end(name, slash)
 }
 
 /// A walk in progress: the current directory and the way to it.
@@ -53,11 +60,40 @@ struct Walk<'a> {
     way: String,
     links: u32,
     steps: u32,
+    filter: Option<Filter<'a>>,
+}
+
+/// The path rules of a walk.
+struct Filter<'a> {
+    rules: &'a ProtectedPaths,
+    /// The present place of the start, relative to the mount.
+    start: String,
 }
 
 impl<'a> Walk<'a> {
-    fn new(start: &'a OpenDir) -> Self {
-        Self { start, here: None, way: String::new(), links: 0, steps: 0 }
+    fn new(start: &'a OpenDir, usage: &'a Usage) -> Result<Self, Fault> {
+        let filter = match usage.filter() {
+            None => None,
+            Some(rules) => Some(Filter { rules, start: place_of(start, rules)? }),
+        };
+        Ok(Self { start, here: None, way: String::new(), links: 0, steps: 0, filter })
+    }
+
+    /// Refuses a name in the current directory that the path rules deny.
+    fn judge(&self, name: &str) -> Result<(), Fault> {
+        let Some(filter) = &self.filter else { return Ok(()) };
+        let real = path::join(&path::join(&filter.start, &self.way), name);
+        match filter.rules.standing_of(&real) {
+            Standing::Denied => Err(self.excluded(name)),
+            Standing::Way | Standing::Permitted => Ok(()),
+        }
+    }
+
+    /// Returns the refusal of a name in the current directory. It shows the names that the guest
+    /// knows, and not those of a directory that was moved.
+    fn excluded(&self, name: &str) -> Fault {
+        let known = path::join(&path::join(self.start.name(), &self.way), name);
+        Refusal::Excluded(shown(&known).into()).into()
     }
 
     /// Walks all components of a path. Each must be a directory or a link to one.
@@ -69,7 +105,7 @@ impl<'a> Walk<'a> {
                 ".." => self.go_back()?,
                 name => {
                     if !self.enter(name)? {
-                        let target = self.read_link(name)?.ok_or(ErrorCode::NotDirectory)?;
+                        let target = self.read_link(name)?.ok_or_else(|| self.no_directory())?;
                         let target = GuestPath::parse(&target)?;
                         pending.extend(
                             target.whole.rsplit('/').map(|part| Cow::Owned(part.to_owned())),
@@ -87,6 +123,7 @@ impl<'a> Walk<'a> {
         if self.steps > MAX_STEPS {
             return Err(ErrorCode::NameTooLong.into());
         }
+        self.judge(name)?;
         match openat(self.handle(), name, PIN | OFlags::NOFOLLOW, Mode::empty()) {
             Ok(handle) => {
                 self.here = Some(handle);
@@ -97,6 +134,12 @@ impl<'a> Walk<'a> {
             Err(Errno::LOOP | Errno::NOTDIR | Errno::MLINK) => Ok(false),
             Err(errno) => Err(errno.into()),
         }
+    }
+
+    /// Returns the error of a name that is no directory. Under path rules it tells nothing about a
+    /// file that only a directory may stand for.
+    fn no_directory(&self) -> ErrorCode {
+        if self.filter.is_some() { ErrorCode::NoEntry } else { ErrorCode::NotDirectory }
     }
 
     fn go_back(&mut self) -> Result<(), Fault> {
@@ -136,12 +179,26 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn end(self, name: Cow<'a, str>, slash: bool) -> Located<'a> {
+    /// Ends the walk. The present place of the directory decides: it may have been moved.
+    fn end(self, name: Cow<'a, str>, slash: bool) -> Result<Located<'a>, Fault> {
+        let standing = match &self.filter {
+            None => Standing::Permitted,
+            Some(filter) => filter.rules.standing_at(self.handle(), OsStr::new(&*name))?,
+        };
+        if standing == Standing::Denied {
+            return Err(self.excluded(&name));
+        }
         let base = Cow::Owned(path::join(self.start.name(), &self.way));
         let parent = match self.here {
             Some(handle) => Pinned::Opened(handle),
             None => Pinned::Borrowed(self.start),
         };
-        Located { parent, name, slash, base, way: "" }
+        Ok(Located { parent, name, slash, base, way: "", standing })
     }
+}
+
+/// Returns the present place of a directory of the guest.
+fn place_of(dir: &OpenDir, rules: &ProtectedPaths) -> Result<String, Fault> {
+    let refused = || Refusal::Excluded(shown(dir.name()).into());
+    Ok(rules.place(dir.handle())?.ok_or_else(refused)?)
 }

@@ -38,7 +38,7 @@ pub(super) fn is_protected(name: &str) -> bool {
 }
 
 /// Returns a name without the parts that Windows ignores.
-fn stem(name: &str) -> &str {
+pub(crate) fn stem(name: &str) -> &str {
     name.split(':').next().unwrap_or_default().trim_end_matches(['.', ' '])
 }
 
@@ -86,7 +86,7 @@ pub(super) fn is_same(one: &std::ffi::OsStr, other: &std::ffi::OsStr) -> bool {
 }
 
 /// Folds a name through upper case, since some capital letters have two lower-case forms.
-fn folded(name: &str) -> String {
+pub(crate) fn folded(name: &str) -> String {
     let capitals = name.chars().filter(|c| !is_ignorable(*c)).flat_map(char::to_uppercase);
     capitals.flat_map(char::to_lowercase).collect()
 }
@@ -108,7 +108,7 @@ const SHOWN: usize = 256;
 
 /// Shows a name on one line: escapes the characters that would hide or reorder text, and replaces
 /// the middle of a long name by a count.
-pub(super) fn shown(name: &str) -> String {
+pub(crate) fn shown(name: &str) -> String {
     let mut line = String::with_capacity(name.len());
     for c in name.chars() {
         match c {

@@ -2,6 +2,7 @@
 
 use crate::config::adapted::RawAdapted;
 use crate::config::keys::RawKey;
+use crate::config::paths::RawPaths;
 use crate::config::time::Written;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +19,7 @@ pub(super) struct RawFile {
     pub(super) shell: RawShell,
     pub(super) workspace: RawWorkspace,
     pub(super) journal: RawJournal,
+    pub(super) paths: RawPaths,
 }
 
 #[derive(Deserialize, Default)]

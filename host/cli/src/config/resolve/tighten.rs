@@ -87,6 +87,10 @@ impl Settings {
         if project.hard_links.is_some_and(|given| given > self.hard_links.value) {
             return loosens("workspace.hard_links".to_owned());
         }
+        // Path rules of a project add to the user's, so they never loosen.
+        if project.paths.commands.is_some_and(|given| given > self.paths.commands.value) {
+            return loosens("paths.commands".to_owned());
+        }
         if project.journal != JournalConfig::default() {
             return loosens("journal".to_owned());
         }

@@ -229,9 +229,11 @@ pub(in crate::dispatch) fn projected_changes(
         let refuse = |why| CheckError::Refused(FileError::forbidden(path, why).into());
         match (class, access) {
             (SideEffects::Read, _) | (SideEffects::Write, PathAccess::Read) => {
+                rules.check_allowed(path).map_err(refuse)?;
                 return rules.check_hidden(path, root).map_err(refuse);
             }
             (SideEffects::Write, PathAccess::Write) => {
+                rules.check_allowed(path).map_err(refuse)?;
                 rules.check_places(path, root).map_err(refuse)?;
             }
             (SideEffects::Execute | SideEffects::None | SideEffects::Network, PathAccess::Read) => {
@@ -248,7 +250,7 @@ pub(in crate::dispatch) fn projected_changes(
     };
     let looked = match class {
         SideEffects::None | SideEffects::Network => Ok(()),
-        SideEffects::Read if !rules.hide_anything() => Ok(()),
+        SideEffects::Read if !rules.hide_anything() && !rules.filter_anything() => Ok(()),
         SideEffects::Read | SideEffects::Write | SideEffects::Execute => {
             definition.input_schema().each_workspace_path(input.value(), budget, look)
         }

@@ -33,7 +33,7 @@ impl HostBuilder {
         let late_rules = Arc::new(RecordedPaths::new(hidden, self.hard_links));
         let trees = protected_trees(self.protected, &sources, &registry)?;
         registry.protect(trees.clone());
-        let rules = Arc::new(Protection::new(self.hard_links, trees));
+        let rules = Arc::new(Protection::new(self.hard_links, trees).with_paths(self.path_rules));
         workspace.keep_rules_of(&rules);
         // Run early to speed up the first call, which repeats it and reports its error.
         let _ = late_rules.apply_to(&workspace);
@@ -69,6 +69,7 @@ impl HostBuilder {
             confirmation_timeout: self.confirmation_timeout.unwrap_or(CONFIRMATION_TIMEOUT),
             threads,
             rules,
+            commands: self.commands,
             late_rules,
             places: self.places.into(),
         };

@@ -259,6 +259,8 @@ pub enum PermissionReason {
     Sandbox,
     /// The path is in a write-protected tree or belongs to the host.
     Protected,
+    /// The operator's path rules leave the path out.
+    PathRules,
     /// The policy denies the call.
     Policy,
     /// The tool is not among those that the session may call.
@@ -281,6 +283,7 @@ impl PermissionReason {
             Self::Workspace => "workspace",
             Self::Sandbox => "sandbox",
             Self::Protected => "protected",
+            Self::PathRules => "path_rules",
             Self::Policy => "policy",
             Self::NotAllowed => "not_allowed",
             Self::NotApproved => "not_approved",

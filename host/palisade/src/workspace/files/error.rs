@@ -47,6 +47,14 @@ pub enum FileError {
         /// The tree.
         tree: Arc<str>,
     },
+    /// The path rules of the operator leave the path out. It may exist or not.
+    #[error("the path rules leave `{0}` out; only paths that they permit are accepted")]
+    Excluded(String),
+    /// The file has several hard links, and the path rules may leave another of its names out.
+    #[error(
+        "`{0}` has more than one name (hard links), and the path rules may leave another one out; a copy of the file is accepted"
+    )]
+    Aliased(String),
     /// The path lies in a bare git repository.
     #[error(
         "the path `{0}` lies in a git repository, and nothing is changed there; that is for you to do, or for git"
@@ -177,6 +185,8 @@ impl FileError {
         match why {
             Forbidden::Protected(tree) => Self::Protected { path, tree },
             Forbidden::Hidden(tree) => Self::Hidden { path, tree },
+            // The path as the caller wrote it: the real one may be no business of the tool.
+            Forbidden::Excluded(_) => Self::Excluded(path),
             Forbidden::Bare => Self::Bare(path),
             Forbidden::Repository { beside, .. } => Self::Repository { path, beside },
             Forbidden::Crowded { entries } => Self::Crowded { path, entries },
@@ -208,6 +218,14 @@ impl From<FileError> for ErrorKind {
         let message = error.to_string();
         let kind = match error {
             FileError::Escapes(_) => return Self::denied(PermissionReason::Workspace, message),
+            FileError::Excluded(_) => {
+                let advice = advice::on_path_rules();
+                return Self::denied_with(PermissionReason::PathRules, message, advice);
+            }
+            FileError::Aliased(_) => {
+                let advice = advice::on_hard_links();
+                return Self::denied_with(PermissionReason::PathRules, message, advice);
+            }
             FileError::HardLinked(_) => {
                 return Self::denied_with(
                     PermissionReason::Workspace,

@@ -1,6 +1,6 @@
 //! Opens files of the workspace after a check that they are regular.
 
-use super::place::{Place, check_readable};
+use super::place::{Place, check_permitted, check_readable};
 use super::{FileError, HardLinks, ProtectedPaths, elided};
 use crate::workspace::{Inspected, LastLink, Opener, QUIETLY, is_the_kernels};
 use cap_std::fs::Dir;
@@ -30,8 +30,16 @@ pub(super) fn open_to_read(
     let dir = above.map_or_else(|| root.try_clone(), |above| root.open_dir(above)).map_err(fail)?;
     check_readable(rules, &dir, name).map_err(|why| FileError::forbidden(path, why))?;
     not_the_kernels(path, &dir)?;
+    let permitted = || check_permitted(rules, &dir, name);
+    permitted().map_err(|why| FileError::forbidden(path, why))?;
     let seen = Inspected::at(&dir, name, LastLink::Keep).map_err(|errno| fail(errno.into()))?;
     regular(path, seen.file_type())?;
+    if rules.filter_anything() && seen.stat().st_nlink > 1 {
+        match rules.hard_links() {
+            HardLinks::Refuse => return Err(FileError::Aliased(elided(path, 256))),
+            HardLinks::Allow => {}
+        }
+    }
     let file = open_seen(&seen, &dir, name, OFlags::RDONLY).map_err(fail)?;
     // A single file may be mounted there.
     not_the_kernels(path, &file)?;

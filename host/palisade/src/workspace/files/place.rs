@@ -1,7 +1,7 @@
 //! The location of a file to change: a directory held open and a single name in it, which a
 //! concurrent rename cannot redirect.
 
-use super::super::{Admission, Forbidden, LastLink, ProtectedPaths};
+use super::super::{Admission, Forbidden, LastLink, ProtectedPaths, Standing};
 use super::open::not_the_kernels;
 use super::{FileError, regular};
 use cap_std::fs::{Dir, Metadata};
@@ -55,6 +55,7 @@ impl Place {
             return Err(FileError::not_regular(path, "a directory"));
         };
         let allowed = |dir: &Dir, name: &OsStr| check_entry(rules, dir, name).map_err(forbidden);
+        rules.check_allowed(&real.to_string_lossy()).map_err(forbidden)?;
         let mut dir = root.try_clone().map_err(fail)?;
         for part in real.parent().unwrap_or(Path::new("")).components() {
             dir = match step(&dir, part) {
@@ -70,6 +71,7 @@ impl Place {
             };
         }
         allowed(&dir, name)?;
+        check_permitted(rules, &dir, name).map_err(forbidden)?;
         not_the_kernels(path, &dir)?;
         Ok(Self { dir, name: name.to_owned() })
     }
@@ -109,6 +111,35 @@ pub(super) fn check_entry(
 ) -> Result<(), Forbidden> {
     use std::os::fd::AsFd as _;
     rules.check_entry(dir.as_fd(), name).map(|_| ())
+}
+
+/// Refuses a file that the path rules leave out, by the present place of its directory.
+pub(super) fn check_permitted(
+    rules: &ProtectedPaths,
+    dir: &Dir,
+    name: &OsStr,
+) -> Result<(), Forbidden> {
+    use std::os::fd::AsFd as _;
+    match rules.standing_at(dir.as_fd(), name)? {
+        Standing::Permitted => Ok(()),
+        Standing::Way | Standing::Denied => Err(excluded(name)),
+    }
+}
+
+/// Returns the place of a directory to list, relative to the workspace. Refuses one that the path
+/// rules leave out.
+pub(super) fn listed_place(rules: &ProtectedPaths, dir: &Dir) -> Result<Option<String>, Forbidden> {
+    use std::os::fd::AsFd as _;
+    if !rules.filter_anything() {
+        return Ok(None);
+    }
+    let place = rules.place(dir.as_fd())?;
+    let permitted = place.filter(|place| rules.standing_of(place) != Standing::Denied);
+    permitted.map(Some).ok_or_else(|| excluded(OsStr::new(".")))
+}
+
+fn excluded(name: &OsStr) -> Forbidden {
+    Forbidden::Excluded(name.to_string_lossy().into())
 }
 
 /// Refuses to read a name of an open directory if it lies in the host's own files.

@@ -1,0 +1,186 @@
+//! Path rules: the patterns that decide which paths of a mounted directory guests reach.
+
+mod pattern;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use globset::GlobSet;
+
+use crate::protected_paths::names::{folded, stem};
+pub use pattern::PathRuleError;
+use pattern::Pattern;
+
+/// The rules of an operator about the paths of a mounted directory.
+///
+/// A path is denied if a pattern of `deny` matches it or a directory above it. If there is a list
+/// `allow`, every path that none of its patterns matches, itself or by a directory above it, is
+/// denied as well, except the directories on the way to such paths. Of several rules that were
+/// joined by [`and`](Self::and), each has to permit a path.
+///
+/// Patterns are relative to the mounted directory. `*` and `?` stand for characters of one name
+/// (`?` for one byte), `**` for any number of names, `[ab]` and `{a,b}` for alternatives. A pattern
+/// of `deny` ignores letter case and the characters that some file system ignores; a pattern of
+/// `allow` does not.
+///
+/// ```
+/// use palisade_wasi_fs::PathRules;
+///
+/// let rules = PathRules::new(Some(&["src/**".to_owned()]), &["**/.env*".to_owned()])?;
+/// assert!(rules.permits("src/main.rs"));
+/// assert!(!rules.permits("src/.ENV.local") && !rules.permits("notes.txt"));
+/// # Ok::<(), palisade_wasi_fs::PathRuleError>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct PathRules {
+    layers: Vec<Arc<Layer>>,
+}
+
+/// The patterns of one origin.
+struct Layer {
+    deny: GlobSet,
+    allow: Option<Allow>,
+}
+
+/// Leaves out the automata, which fill pages.
+impl fmt::Debug for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Layer").field("deny", &self.deny.len()).finish_non_exhaustive()
+    }
+}
+
+struct Allow {
+    paths: GlobSet,
+    /// The directories that may lead to an allowed path.
+    ways: GlobSet,
+}
+
+/// The judgement of the rules on a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// The path is denied, whether it exists or not.
+    Denied,
+    /// The path may lead to an allowed one: it is permitted if it is a directory.
+    Way,
+    /// The path is permitted.
+    Permitted,
+}
+
+impl PathRules {
+    /// The most patterns of one list.
+    pub const PATTERNS: usize = 128;
+    /// The greatest length of one pattern, in bytes.
+    pub const PATTERN_BYTES: usize = 256;
+
+    /// Compiles the patterns of one origin. Without a list `allow`, every path that is not denied
+    /// is permitted.
+    ///
+    /// # Errors
+    ///
+    /// [`PathRuleError`] if a list has more than [`PATTERNS`](Self::PATTERNS) patterns, a pattern
+    /// is empty, longer than [`PATTERN_BYTES`](Self::PATTERN_BYTES), absolute, has a component `.`
+    /// or `..`, or is malformed.
+    pub fn new(allow: Option<&[String]>, deny: &[String]) -> Result<Self, PathRuleError> {
+        let deny = Pattern::all(deny)?;
+        let allow = allow.map(Pattern::all).transpose()?;
+        if deny.is_empty() && allow.is_none() {
+            return Ok(Self::default());
+        }
+        let allow = allow.map(|patterns| {
+            Ok::<_, PathRuleError>(Allow {
+                paths: pattern::compile(patterns.iter().flat_map(Pattern::tree))?,
+                ways: pattern::compile(patterns.iter().flat_map(Pattern::ways))?,
+            })
+        });
+        let folded: Result<Vec<_>, _> = deny.iter().map(Pattern::folded).collect();
+        let deny = pattern::compile(folded?.iter().flat_map(Pattern::tree))?;
+        Ok(Self { layers: vec![Arc::new(Layer { deny, allow: allow.transpose()? })] })
+    }
+
+    /// Returns rules that permit only the paths that both permit.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        Self { layers: self.layers.iter().chain(&other.layers).cloned().collect() }
+    }
+
+    /// Returns whether there is no rule at all.
+    pub fn is_empty(&self) -> bool {
+        self.layers.is_empty()
+    }
+
+    /// Returns whether a file may have this path, relative to the mounted directory and without
+    /// `.`, `..` and links.
+    pub fn permits(&self, path: &str) -> bool {
+        self.standing(path) == Standing::Permitted
+    }
+
+    /// Judges a path, relative to the mounted directory and without `.`, `..` and links. The empty
+    /// path is the mounted directory, which is never denied.
+    pub(crate) fn standing(&self, path: &str) -> Standing {
+        if self.layers.is_empty() {
+            return Standing::Permitted;
+        }
+        let forms = Forms::of(path);
+        let all = self.layers.iter().map(|layer| layer.standing(path, &forms));
+        all.min().unwrap_or(Standing::Permitted)
+    }
+}
+
+impl Layer {
+    fn standing(&self, path: &str, forms: &Forms) -> Standing {
+        if !self.deny.is_empty() && !path.is_empty() && forms.are_met_by(&self.deny) {
+            return Standing::Denied;
+        }
+        match &self.allow {
+            None => Standing::Permitted,
+            Some(allow) if !path.is_empty() && allow.paths.is_match(path) => Standing::Permitted,
+            Some(allow) if path.is_empty() || allow.ways.is_match(path) => Standing::Way,
+            Some(_) => Standing::Denied,
+        }
+    }
+}
+
+/// The forms of a path that some file system resolves to the same file.
+struct Forms {
+    folded: String,
+    /// Without the parts of names that Windows ignores.
+    stems: String,
+    /// Whether a name has the form of a short name of Windows, which may stand for any long one.
+    is_short: bool,
+}
+
+impl Forms {
+    fn of(path: &str) -> Self {
+        let folded = folded(path);
+        let stems: Vec<&str> = folded.split('/').map(stem).collect();
+        let is_short = stems.iter().any(|name| is_short(name));
+        Self { stems: stems.join("/"), is_short, folded }
+    }
+
+    fn are_met_by(&self, deny: &GlobSet) -> bool {
+        self.is_short
+            || deny.is_match(&self.folded)
+            || (self.stems != self.folded && deny.is_match(&self.stems))
+    }
+}
+
+/// Returns whether a name has the form of a short name, such as `SECRET~1.TXT`.
+fn is_short(name: &str) -> bool {
+    let (base, ending) = name.split_once('.').unwrap_or((name, ""));
+    let Some((head, number)) = base.rsplit_once('~') else { return false };
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number && base.chars().count() <= 8 && !head.is_empty() && ending.chars().count() <= 3
+}
+
+/// Joins a name to the path of its directory. A name `.` is the directory itself.
+pub(crate) fn joined<'p>(dir: &'p str, name: &'p str) -> Cow<'p, str> {
+    match (dir, name) {
+        (dir, "." | "") => dir.into(),
+        ("", name) => name.into(),
+        (dir, name) => format!("{dir}/{name}").into(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
