@@ -4,7 +4,7 @@
 use crate::difference::{Difference, Present};
 use crate::lock::{Entry, Locator, Lock, LockError, State, ToolEntry, is_older};
 use crate::lock::{keep_words, kept_words};
-use crate::locked::{LockedPlugins, source_of};
+use crate::locked::LockedPlugins;
 use crate::signature::{Keys, SignatureError, Signer, Verified, signature_file};
 use crate::version::version_of;
 use crate::words::Words;
@@ -102,7 +102,7 @@ impl Review {
         if Digest::of(&bytes) != plugin.digest() {
             return Err(ReviewError::Replaced);
         }
-        let source = source_of(path);
+        let source = locked.source_of(plugin.name(), path);
         let signature_path = signature_file(path);
         let text = match read(&signature_path, crate::signature::MAX_FILE as u64 + 1) {
             Ok(text) => Some(String::from_utf8_lossy(&text).into_owned()),
@@ -112,10 +112,14 @@ impl Review {
         let signature = keys.verify(&source, &bytes, text.as_deref(), &signature_path);
         let words = Words::new(plugin.definitions(), plugin.offer());
         let version = version_of(&bytes);
+        let of = Locator { name: plugin.name(), source: &source };
+        let former = locked.entry(of);
+        let same = former.as_ref().filter(|former| former.digest == plugin.digest());
+        let resolved = same.and_then(|former| former.resolved.clone());
         let entry = Entry {
             name: plugin.name().to_owned(),
             source,
-            resolved: None,
+            resolved,
             digest: plugin.digest(),
             size: bytes.len() as u64,
             version_seen: version.clone(),
@@ -134,8 +138,6 @@ impl Review {
             earlier: Vec::new(),
             tools: words.tools.iter().map(ToolEntry::from).collect(),
         };
-        let of = Locator { name: &entry.name, source: &entry.source };
-        let former = locked.entry(of);
         let hash = former.as_ref().map(|entry| entry.describes);
         let former_words = hash.and_then(|hash| kept_words(locked.path()?, hash));
         let state = locked.state(plugin);
