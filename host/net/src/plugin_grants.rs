@@ -19,6 +19,7 @@ pub struct PluginGrants {
     environment: Vec<(String, Option<String>)>,
     secrets: Vec<HeldSecret>,
     redaction: Option<Redaction>,
+    is_linked: bool,
 }
 
 /// A request that its grants allow.
@@ -70,7 +71,15 @@ impl PluginGrants {
                 None
             }
         };
-        Self { rules, environment, secrets, redaction }
+        let is_linked = !rules.is_empty();
+        Self { rules, environment, secrets, redaction, is_linked }
+    }
+
+    /// Returns grants that allow nothing and provide the interfaces of the network, so that a
+    /// plugin which needs them can describe itself to a person.
+    #[must_use]
+    pub fn to_look() -> Self {
+        Self { is_linked: true, ..Self::new(Vec::new(), &[], Vec::new(), &|_| None) }
     }
 
     /// Returns the granted environment variables that are set, with their values.
@@ -86,10 +95,10 @@ impl PluginGrants {
         !self.environment.is_empty()
     }
 
-    /// Returns true if the plugin has a network rule.
+    /// Returns true if the plugin has a network rule, or is only looked at.
     #[must_use]
     pub fn has_network(&self) -> bool {
-        !self.rules.is_empty()
+        self.is_linked
     }
 
     pub(crate) fn redaction(&self) -> Option<&Redaction> {
