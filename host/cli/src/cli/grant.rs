@@ -5,6 +5,7 @@ use super::exit::{Exit, Failure};
 use super::{grants, output, setup};
 use palisade::Host;
 use palisade::internal::open_regular;
+use palisade::plugins::name_of_file;
 use palisade::sandbox::limits;
 use palisade::tool::Digest;
 use palisade::tool::text::visible;
@@ -126,8 +127,8 @@ struct Plugin {
 /// that uses the network is rejected until it has a grant.
 fn find(common: &Common, plugin: &str) -> Result<Plugin, Failure> {
     if is_path(plugin) {
-        let name = Path::new(plugin).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        return Ok(Plugin { name, digest: digest_of(Path::new(plugin))? });
+        let file = Path::new(plugin);
+        return Ok(Plugin { name: name_of_file(file), digest: digest_of(file)? });
     }
     let settings = setup::settings(common)?;
     let host: Host = setup::builder(common, &settings)?.build()?;
@@ -135,7 +136,7 @@ fn find(common: &Common, plugin: &str) -> Result<Plugin, Failure> {
         return Ok(Plugin { name: found.name().to_owned(), digest: found.digest() });
     }
     let rejected = host.rejected();
-    let is_meant = |file: &str| Path::new(file).file_stem().is_some_and(|stem| stem == plugin);
+    let is_meant = |file: &str| name_of_file(Path::new(file)) == plugin;
     match rejected.iter().find(|rejected| is_meant(&rejected.file)) {
         Some(rejected) => {
             let digest = digest_of(Path::new(&rejected.file))?;

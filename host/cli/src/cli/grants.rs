@@ -7,9 +7,10 @@ use super::setup;
 use super::user_file::{Patience, make_private, patient, replace, take, target};
 use crate::config::FileConfig;
 use palisade::HostBuilder;
+use palisade::tool::Digest;
 use palisade::tool::text::visible;
 use palisade::workspace::LastLink;
-use palisade_net::{GrantFile, Grants, Network};
+use palisade_net::{GrantFile, Grants, Network, PluginGrants};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -90,6 +91,15 @@ fn refuse_in_workspace(common: &Common, file: &Path) -> Result<(), Failure> {
         ))),
         false => Ok(()),
     }
+}
+
+/// Returns the grants of this run, with which a plugin that has none can describe itself.
+pub(super) fn to_look(common: &Common, plugin: Digest) -> Result<Grants, Failure> {
+    let file = read(common)?;
+    let entry = file.entries().iter().find(|entry| entry.digest == plugin);
+    let variable = |name: &str| std::env::var(name).ok();
+    let grants = entry.map_or_else(PluginGrants::to_look, |entry| entry.resolve(&variable));
+    Ok(Grants::new(Network::default()).plugin(plugin, grants))
 }
 
 /// Adds the grants to a host. Without any, it stays as it is.

@@ -10,6 +10,7 @@ use palisade::internal::within;
 use palisade::plugins::{Cause, Rejected, Shipped};
 use palisade::policy::Policy;
 use palisade::sandbox::{ChildCompiler, Compiler, limits};
+use palisade::tool::Digest;
 use palisade::tool::text::visible;
 use palisade::{CacheMode, Host, HostBuilder};
 use palisade::{Places, SideEffects};
@@ -41,6 +42,7 @@ pub(super) fn settings_within(common: &Common, time: Duration) -> Result<Setting
         within(time, read).map_err(|error| unanswered(&common.workspace, &error))??;
     environment(&mut settings)?;
     add_command_line(&mut settings, common);
+    settings.directories.value.extend(trust::installed(common));
     adapt::read_docs(&mut settings.adapted)?;
     Ok(settings)
 }
@@ -158,6 +160,21 @@ pub(super) fn alone(common: &Common, settings: &Settings) -> Result<HostBuilder,
     grants::add_to(base, common)
 }
 
+/// Returns the builder of a host for one plugin that is about to be installed: with the names of
+/// the shipped plugins taken, and with the interfaces that a grant would provide.
+///
+/// # Errors
+///
+/// A usage error if the grants of plugins cannot be read.
+pub(super) fn to_look(
+    common: &Common,
+    settings: &Settings,
+    plugin: Digest,
+) -> Result<HostBuilder, Failure> {
+    let builder = alone(common, settings)?.shipped(Shipped::Reserved);
+    Ok(builder.powers(Arc::new(grants::to_look(common, plugin)?)))
+}
+
 /// Returns the builder of a host with the command line and the configuration applied.
 ///
 /// # Errors
@@ -202,7 +219,13 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> Result<HostBuilde
     });
     let base = adapt::add_to(base, &settings.adapted);
     let base = settings.directories.value.iter().fold(base, HostBuilder::plugins);
-    let base = base.observe_loading(loading).approvals(Arc::new(trust::of_run(common, settings)?));
+    let approvals = trust::of_run(common, settings)?;
+    for name in approvals.missing() {
+        tracing::warn!(
+            "the file of `{name}` is missing; `palisade update {name}` fetches it again"
+        );
+    }
+    let base = base.observe_loading(loading).approvals(Arc::new(approvals));
     grants::add_to(base, common)
 }
 
