@@ -64,6 +64,16 @@ pub enum ExchangeError {
         /// The target.
         target: Target,
     },
+    /// The host has no address that may be connected to.
+    #[error(
+        "`{host}` has no address that may be connected to: {found} of its addresses are private or reserved; a host that another server leads to needs a public one, and metadata services are never reached"
+    )]
+    Address {
+        /// The host.
+        host: HostName,
+        /// The number of addresses that the name has.
+        found: usize,
+    },
     /// There is no connection.
     #[error("{0}")]
     Connect(String),
@@ -84,6 +94,9 @@ pub enum ExchangeError {
 impl From<ConnectError> for ExchangeError {
     fn from(error: ConnectError) -> Self {
         match error {
+            ConnectError::Refused(NetRefused::Address { host, found }) => {
+                Self::Address { host, found }
+            }
             ConnectError::Refused(refused) => Self::Refused(refused),
             other => Self::Connect(other.to_string()),
         }

@@ -3,14 +3,16 @@
 //! installed plugins as they are, and the next change removes what an interrupted one has left.
 
 use crate::fetch::Fetched;
+use crate::limits;
 use crate::plugin_name::PluginName;
-use palisade::internal::{Missing, open_private_directory};
+use palisade::internal::{Missing, open_private_directory, open_regular};
 use palisade::tool::Digest;
 use palisade::tool::text::visible;
+use palisade::workspace::LastLink;
 use palisade_trust::{Lock, installed_file, installed_folder, signature_file};
 use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use tempfile::{NamedTempFile, TempDir};
 
@@ -126,10 +128,13 @@ impl InstallFolder {
         Ok(to)
     }
 
-    /// Returns true if the bytes of an installed plugin are there.
+    /// Returns true if the bytes of an installed plugin are there, as its digest says.
     #[must_use]
     pub fn has(&self, name: &str, digest: Digest) -> bool {
-        self.path.join(installed_file(name, digest)).is_file()
+        let file = open_regular(&self.path.join(installed_file(name, digest)), LastLink::Keep);
+        let mut bytes = Vec::new();
+        let read = file.and_then(|file| file.take(limits::PLUGIN).read_to_end(&mut bytes));
+        read.is_ok() && Digest::of(&bytes) == digest
     }
 
     /// Removes the file of a plugin and its signature, if they are there.

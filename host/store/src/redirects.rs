@@ -5,7 +5,7 @@ use crate::limits;
 use crate::transfer_error::TransferError;
 use http::{StatusCode, header};
 use palisade::tool::text::elided;
-use palisade_net::{Answer, Exchange, Network, Reach, Target};
+use palisade_net::{Answer, Exchange, Network, Reach, Scheme, Target};
 
 /// The name with which this program shows itself to servers.
 const AGENT: &str = concat!("palisade/", env!("CARGO_PKG_VERSION"));
@@ -23,10 +23,7 @@ pub(crate) fn follow(network: &Network, first: Exchange) -> Result<Answer, Trans
         }
         let url = location(&exchange.url, &answer)?;
         let next = target(&url)?;
-        exchange.reach = match next.host == origin.host || origin.host.is_loopback() {
-            true => Reach::Private,
-            false => Reach::Public,
-        };
+        exchange.reach = reach(&origin, &next);
         if next != target(&exchange.url)? {
             exchange.headers.remove(header::AUTHORIZATION);
         }
@@ -52,14 +49,22 @@ pub(crate) fn location(from: &str, answer: &Answer) -> Result<String, TransferEr
         _ if given.starts_with('/') && !given.starts_with("//") => format!("{target}{given}"),
         _ => return Err(redirect(from, "it leads to no whole URL or path".to_owned())),
     };
-    // An unencrypted target is this machine alone, and only if the first one is.
-    let is_down = url.starts_with("http://") && !target.host.is_loopback();
+    // Without encryption this machine alone is reached, and never after an encrypted answer.
+    let is_down = target.scheme == Scheme::Https && self::target(&url)?.scheme == Scheme::Http;
     match is_down {
         true => Err(redirect(
             from,
             "it leads to an unencrypted server; `https://` is accepted".to_owned(),
         )),
         false => Ok(url),
+    }
+}
+
+/// Returns the addresses that a host may have to which another one leads.
+pub(crate) fn reach(origin: &Target, next: &Target) -> Reach {
+    match next.host == origin.host || origin.host.is_loopback() {
+        true => Reach::Private,
+        false => Reach::Public,
     }
 }
 
@@ -91,4 +96,29 @@ pub(crate) fn status(url: &str, answer: &Answer) -> TransferError {
     let said = elided(text.trim(), 200);
     let said = if said.is_empty() { said } else { format!(": {said}") };
     TransferError::Status { url: shown(url), status: answer.status.as_u16(), said }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+    use super::*;
+
+    #[test]
+    fn only_this_machine_leads_to_private_addresses_of_others() {
+        let reach = |from: &str, to: &str| reach(&target(from).unwrap(), &target(to).unwrap());
+        for (from, to) in [
+            ("https://example.org/a", "https://localhost/b"),
+            ("https://example.org/a", "https://10.0.0.1/b"),
+            ("https://10.0.0.2/a", "https://10.0.0.1/b"),
+            ("https://example.org/a", "https://internal.example.org/b"),
+        ] {
+            assert_eq!(reach(from, to), Reach::Public, "{from} {to}");
+        }
+        for (from, to) in [
+            ("https://internal.example.org/a", "https://internal.example.org:8443/b"),
+            ("http://localhost:1/a", "http://127.0.0.1:2/b"),
+        ] {
+            assert_eq!(reach(from, to), Reach::Private, "{from} {to}");
+        }
+    }
 }

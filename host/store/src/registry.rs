@@ -3,14 +3,14 @@
 use crate::challenge::{Challenge, in_query};
 use crate::credentials::{Credentials, CredentialsOf};
 use crate::limits;
-use crate::redirects::{follow, location, send, status, target};
+use crate::redirects::{follow, location, reach, send, status, target};
 use crate::reference::OciReference;
 use crate::transfer_error::TransferError;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use palisade::tool::Digest;
 use palisade::tool::text::elided;
-use palisade_net::{Answer, Exchange, Network, Reach};
+use palisade_net::{Answer, Exchange, Network, Scheme, Target};
 use serde::Deserialize;
 use std::fmt;
 
@@ -87,7 +87,8 @@ impl<'a> Registry<'a> {
     /// Sends a request. If the registry asks for it, once more with a token or the credentials.
     pub(crate) fn send(&mut self, call: &Call) -> Result<Answer, TransferError> {
         let answer = self.attempt(call)?;
-        if answer.status != StatusCode::UNAUTHORIZED || self.authorization.is_some() {
+        // A token may also have expired.
+        if answer.status != StatusCode::UNAUTHORIZED {
             return self.permitted(answer);
         }
         self.authorization = Some(self.authorize(&answer)?);
@@ -103,7 +104,8 @@ impl<'a> Registry<'a> {
             headers.insert(name.clone(), value);
         }
         // An upload may lead to another server, which gets no credentials.
-        let is_registry = target(&call.url)? == target(&self.reference.url(""))?;
+        let (own, server) = (self.server()?, target(&call.url)?);
+        let is_registry = own == server;
         if let Some(value) = self.authorization.as_ref().filter(|_| is_registry) {
             headers.insert(header::AUTHORIZATION, value.clone());
         }
@@ -112,7 +114,7 @@ impl<'a> Registry<'a> {
             url: call.url.clone(),
             headers,
             body: call.body.clone(),
-            reach: if is_registry { Reach::Private } else { self.elsewhere()? },
+            reach: reach(&own, &server),
             most: call.most,
         };
         match call.method == Method::GET {
@@ -121,10 +123,8 @@ impl<'a> Registry<'a> {
         }
     }
 
-    /// Returns the addresses that other servers may have.
-    fn elsewhere(&self) -> Result<Reach, TransferError> {
-        let own = target(&self.reference.url(""))?;
-        Ok(if own.host.is_loopback() { Reach::Private } else { Reach::Public })
+    fn server(&self) -> Result<Target, TransferError> {
+        target(&self.reference.url(""))
     }
 
     /// Returns the header that a challenge asks for.
@@ -150,28 +150,31 @@ impl<'a> Registry<'a> {
         service: Option<&str>,
         scope: Option<String>,
     ) -> Result<HeaderValue, TransferError> {
-        let usual =
+        let own =
             || format!("repository:{}:{}", self.reference.repository(), self.access.actions());
-        let scope = in_query(&scope.unwrap_or_else(usual));
+        // The first request of a push reads, and a token for reading would be refused later.
+        let scope = in_query(&match self.access {
+            Access::Pull => scope.unwrap_or_else(own),
+            Access::Push => own(),
+        });
         let service = service.map(|service| format!("service={}&", in_query(service)));
         let separator = if realm.contains('?') { '&' } else { '?' };
         let url = format!("{realm}{separator}{}scope={scope}", service.unwrap_or_default());
-        let own = target(&self.reference.url(""))?;
+        let own = self.server()?;
         let server = target(&url)?;
         let mut headers = HeaderMap::new();
         if let Some(value) = self.credentials.as_ref().and_then(Credentials::header) {
             headers.insert(header::AUTHORIZATION, value);
         }
-        let reach = if server.host == own.host { Reach::Private } else { self.elsewhere()? };
-        if server.host.is_loopback() && !own.host.is_loopback() {
-            return Err(self.refused("it sends for a token to this machine"));
+        if own.scheme == Scheme::Https && server.scheme == Scheme::Http {
+            return Err(self.refused("it sends the credentials to an unencrypted server"));
         }
         let exchange = Exchange {
             method: Method::GET,
             url: url.clone(),
             headers,
             body: Bytes::new(),
-            reach,
+            reach: reach(&own, &server),
             most: limits::TOKEN,
         };
         // A redirect of credentials is not followed.

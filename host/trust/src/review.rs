@@ -3,7 +3,7 @@
 
 use crate::difference::{Difference, Present};
 use crate::lock::{Entry, Locator, Lock, LockError, State, ToolEntry, is_older};
-use crate::lock::{keep_words, kept_words};
+use crate::lock::{installed_file, keep_words, kept_words};
 use crate::locked::LockedPlugins;
 use crate::signature::{Keys, SignatureError, Signer, Verified, signature_file};
 use crate::version::version_of;
@@ -83,6 +83,11 @@ pub enum ReviewError {
     /// The file has changed since it described itself.
     #[error("the file has changed while it was looked at; look again")]
     Replaced,
+    /// The file of an installed plugin has other bytes than its name says.
+    #[error(
+        "its file was changed after it was installed; `palisade update` or `palisade add` fetches it again"
+    )]
+    OtherBytes,
     /// The plugin comes with the host and needs no approval.
     #[error("the plugin comes with the host, and needs no approval")]
     Shipped,
@@ -103,6 +108,12 @@ impl Review {
             return Err(ReviewError::Replaced);
         }
         let source = locked.source_of(plugin.name(), path);
+        // A change of the folder removes every file that the lock does not name by its digest.
+        let is_installed = source.contains("://");
+        let file = installed_file(plugin.name(), plugin.digest());
+        if is_installed && path.file_name().is_none_or(|name| *name != *file) {
+            return Err(ReviewError::OtherBytes);
+        }
         let signature_path = signature_file(path);
         let text = match read(&signature_path, crate::signature::MAX_FILE as u64 + 1) {
             Ok(text) => Some(String::from_utf8_lossy(&text).into_owned()),

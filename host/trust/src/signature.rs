@@ -261,6 +261,30 @@ mod tests {
     }
 
     #[test]
+    fn configured_source_covers_whole_parts_of_a_url() {
+        for (configured, source) in [
+            ("oci://ghcr.io/me/", "oci://ghcr.io/me/git:1"),
+            ("oci://ghcr.io/me", "oci://ghcr.io/me/git:1"),
+            ("oci://ghcr.io/me/git", "oci://ghcr.io/me/git:2"),
+            ("https://a.org/git.wasm", "https://a.org/git.wasm"),
+            ("/plugins", "/plugins"),
+            ("/plugins", "file:///plugins/git.wasm"),
+        ] {
+            assert!(covers(configured, source), "{configured} {source}");
+        }
+        for (configured, source) in [
+            ("oci://ghcr.io/me", "oci://ghcr.io/meow/git:1"),
+            ("https://a.org", "https://a.org.evil/git.wasm"),
+            ("https://a.org/git", "https://a.org/git.wasm"),
+            ("/plugins", "/plugins/below"),
+            ("/plugins", "file:///plugins/below/git.wasm"),
+            ("/plugins", "file:///plugins2/git.wasm"),
+        ] {
+            assert!(!covers(configured, source), "{configured} {source}");
+        }
+    }
+
+    #[test]
     fn key_is_read_from_a_line_or_a_public_file() {
         let (pair, signer) = pair();
         let file = pair.pk.to_box().unwrap().into_string();

@@ -221,7 +221,7 @@ fn folder_that_others_can_reach_is_refused() {
     let path = file(&world, "git.wasm", &plugin("look"));
     let path = path.to_str().unwrap();
     let _ = add(&world, path).run().exits_with(0);
-    fs::set_permissions(folder(&world), fs::Permissions::from_mode(0o777)).unwrap();
+    fs::set_permissions(folder(&world), fs::Permissions::from_mode(0o755)).unwrap();
     add(&world, path).run().exits_with(2).stderr_contains(&["chmod 700"]);
     fs::set_permissions(folder(&world), fs::Permissions::from_mode(0o700)).unwrap();
     let _ = add(&world, path).run().exits_with(0);

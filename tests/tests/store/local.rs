@@ -92,6 +92,38 @@ fn changed_or_dropped_file_in_the_folder_runs_nothing() {
     ran.stderr_contains(&["is not approved"]);
     let _ = program(&world, &["call", "look"]).run().exits_with(3);
     let _ = program(&world, &["call", "look", "--locked"]).run().exits_with(3);
+    // It cannot be approved under the name of other bytes, and is fetched again.
+    let ran = program(&world, &["approve", "git", "--yes"]).run().exits_with(6);
+    ran.stderr_contains(&["its file was changed after it was installed"]);
+    let _ = program(&world, &["update", "git"]).run().exits_with(0);
+    looks(&world);
+    assert_eq!(fs::read(&own).unwrap(), plugin("look"));
+    assert!(folder(&world).join("evil.wasm").exists(), "a file of the user is not touched");
+}
+
+#[test]
+fn running_host_takes_an_update_up() {
+    let world = World::new();
+    let path = file(&world, "git.wasm", &plugin("look"));
+    let _ = add(&world, path.to_str().unwrap()).run().exits_with(0);
+    let locked = palisade_trust::LockedPlugins::open(lock(&world)).unwrap();
+    let host = palisade::Host::builder()
+        .workspace(world.root())
+        .shipped(palisade::plugins::Shipped::LeftOut)
+        .plugins(folder(&world))
+        .approvals(std::sync::Arc::new(locked))
+        .cache(palisade::CacheMode::Directory(palisade_tests::guest::cache()))
+        .build()
+        .unwrap();
+    assert!(host.registry().has("look"));
+    fs::write(&path, plugin("peek")).unwrap();
+    let _ = program(&world, &["update", "--yes"]).run().exits_with(0);
+    host.rescan();
+    assert!(host.registry().has("peek") && !host.registry().has("look"));
+    assert!(host.rejected().is_empty(), "{:?}", host.rejected());
+    let _ = program(&world, &["remove", "git"]).run().exits_with(0);
+    host.rescan();
+    assert!(!host.registry().has("peek"));
 }
 
 #[test]

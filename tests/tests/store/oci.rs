@@ -163,3 +163,27 @@ fn artifact_of_another_layout_is_refused_with_the_accepted_one() {
     add(&world, &registry.at("git:2")).run().exits_with(3).stderr_contains(&["there is no"]);
     assert!(files(&world).is_empty());
 }
+
+#[test]
+fn unwritable_words_about_installations_are_1() {
+    let world = World::new();
+    let registry = Registry::start();
+    let to = registry.at("git:1");
+    let path = file(&world, "git.wasm", &plugin("look"));
+    let path = path.to_str().unwrap();
+    for words in [
+        &["publish", path, &to][..],
+        &["add", &to, "--yes"],
+        // The words about a plugin are written before it is asked about.
+        &["remove", "git"],
+    ] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let ran = program(&world, words).stdout(full).run_into();
+        assert_eq!(ran.code, 1, "{words:?}: {ran:?}");
+        ran.stderr_contains(&["error: cannot write the output"]);
+        if words[0] == "add" {
+            assert!(files(&world).is_empty(), "nobody has seen what would be approved");
+            let _ = add(&world, &to).run().exits_with(0);
+        }
+    }
+}

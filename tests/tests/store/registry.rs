@@ -38,12 +38,17 @@ impl Registry {
         Self::begin(|request, port| {
             if request.path.starts_with("/token?") {
                 let is_known = request.head.contains(&format!("authorization: {BASIC}"));
-                let token = Reply::new(200, br#"{"token": "a-token"}"#.to_vec());
+                let of = if request.path.contains("push") { "push" } else { "pull" };
+                let token = Reply::new(200, format!("{{\"token\": \"a-token-{of}\"}}"));
                 return Some(if is_known { token } else { Reply::new(401, "no") });
             }
-            let is_known = request.head.contains("authorization: bearer a-token");
-            let challenge =
-                format!("Bearer realm=\"http://localhost:{port}/token\",service=\"test\"");
+            let is_read = ["GET", "HEAD"].contains(&request.method.as_str());
+            let known = if is_read { "a-token-" } else { "a-token-push" };
+            let is_known = request.head.contains(&format!("authorization: bearer {known}"));
+            let of = if is_read { "pull" } else { "pull,push" };
+            let challenge = format!(
+                "Bearer realm=\"http://localhost:{port}/token\",service=\"test\",scope=\"repository:git:{of}\""
+            );
             (!is_known).then(|| Reply::new(401, "").with("www-authenticate", &challenge))
         })
     }

@@ -62,9 +62,9 @@ fn redirect_away_from_encryption_or_to_a_metadata_service_is_refused() {
     let target = Server::start(one_file(plugin("look")));
     for (to, says) in [
         (format!("http://{}/git.wasm", target.authority()), "unencrypted"),
-        ("https://169.254.169.254/git.wasm".to_owned(), "no address that its grant reaches"),
+        ("https://169.254.169.254/git.wasm".to_owned(), "no address that may be connected to"),
         ("https://user@localhost/git.wasm".to_owned(), "names a user"),
-        ("file:///etc/passwd".to_owned(), "neither http nor https"),
+        ("file:///etc/passwd".to_owned(), "the URL is refused"),
         ("//example.org/x".to_owned(), "no whole URL or path"),
     ] {
         let world = World::new();

@@ -184,7 +184,9 @@ impl From<TransferError> for Failure {
             }
             TransferError::Status { status: 404 | 410, .. } => Exit::NotFound,
             TransferError::Exchange { reason, .. } => match reason {
-                ExchangeError::Refused(_) | ExchangeError::Unencrypted { .. } => Exit::Denied,
+                ExchangeError::Refused(_)
+                | ExchangeError::Unencrypted { .. }
+                | ExchangeError::Address { .. } => Exit::Denied,
                 ExchangeError::TooLarge { .. } | ExchangeError::Slow => Exit::Limit,
                 _ => Exit::Internal,
             },

@@ -352,6 +352,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn name_ends_before_a_whole_digest_alone() {
+        let digest = Digest::of(b"plugin").hex();
+        let name = |file: String| name_of_file(Path::new(&file));
+        assert_eq!(name(format!("/p/a@b@{digest}.wasm")), "a@b");
+        for stem in ["git@1.2", "git@", &format!("@{digest}"), &format!("git@{}", &digest[1..])] {
+            assert_eq!(name(format!("{stem}.wasm")), *stem);
+        }
+    }
+
+    #[test]
     fn digest_is_reused_only_for_an_unchanged_settled_file() {
         let Some((fresh, settled, other)) = crate::sandbox::identities() else { return };
         let file_digest = |identity: &Identity| FileDigest {

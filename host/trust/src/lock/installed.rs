@@ -59,3 +59,54 @@ impl Lock {
         Some(self.entries.remove(at))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+    use super::super::tests::{entry, look};
+    use super::*;
+    use crate::{LockedPlugins, State};
+
+    fn installed(name: &str, source: &str, bytes: &str) -> Entry {
+        Entry { source: source.to_owned(), ..entry(name, bytes, &look()) }
+    }
+
+    #[test]
+    fn installed_plugin_is_found_by_its_name_and_removed_without_a_revocation() {
+        let mut lock = Lock::default();
+        lock.approve(entry("git", "a", &look()));
+        lock.approve(installed("git", "https://a.org/git.wasm", "b"));
+        assert_eq!(lock.installed().count(), 1);
+        let source = lock.installed_as("git").unwrap().source.clone();
+        assert_eq!(source, "https://a.org/git.wasm");
+        let of = Locator { name: "git", source: &source };
+        lock.resolve(of, Some("sha256:x".to_owned()));
+        assert_eq!(lock.remove(of).unwrap().resolved.as_deref(), Some("sha256:x"));
+        assert_eq!(lock.remove(of), None);
+        assert!(lock.installed_as("git").is_none() && lock.entries().len() == 1);
+        let state = lock.judge(of, Digest::of(b"b"), &look());
+        assert_eq!(state, State::New { same_as: None });
+    }
+
+    #[test]
+    fn source_of_a_file_is_that_of_the_lock_in_its_folder_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("palisade.lock");
+        let source = "oci://ghcr.io/me/git:1";
+        Lock::update(&path, |lock| lock.approve(installed("git", source, "a"))).unwrap();
+        let locked = LockedPlugins::open(&path).unwrap();
+        assert_eq!(locked.missing(), ["git"]);
+        let own = installed_folder(&path);
+        let file = installed_file("git", Digest::of(b"a"));
+        std::fs::create_dir(&own).unwrap();
+        std::fs::write(own.join(&file), "a").unwrap();
+        assert!(locked.missing().is_empty());
+        assert_eq!(locked.source_of("git", &own.join(&file)), source);
+        let other = own.to_string_lossy().into_owned();
+        assert_eq!(locked.source_of("evil", &own.join("evil.wasm")), other);
+        let elsewhere = folder.path().join("palisade.plugins/below");
+        assert_ne!(locked.source_of("git", &elsewhere.join(&file)), source);
+        let incoming = locked.incoming(&elsewhere, "https://a.org/x.wasm");
+        assert_eq!(incoming.source_of("git", &elsewhere.join(&file)), "https://a.org/x.wasm");
+    }
+}

@@ -25,6 +25,10 @@ pub(in crate::cli) fn text(plugin: &Plugin, review: &Review, room: usize) -> Str
         }
         None => text.push_str(&inspect::plugin_with_tools(plugin, room)),
     }
+    if review.entry.is_installed() {
+        let source = format!("source     {}", elided(&review.entry.source, 300));
+        text.push_str(&wrap::hanging(INDENT, "      ", &source, room));
+    }
     text.push_str(&wrap::hanging(INDENT, "      ", &signature(review), room));
     text
 }
