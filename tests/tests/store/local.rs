@@ -238,3 +238,20 @@ fn grants_are_told_when_their_bytes_go() {
     let ran = program(&world, &["remove", "git"]).run().exits_with(0);
     ran.stderr_contains(&["`palisade grant git revoke` takes its grants back"]);
 }
+
+#[test]
+fn plugin_that_needs_the_network_is_added_before_it_has_a_grant() {
+    let world = World::new();
+    let server = crate::server::Server::start(|_| crate::server::Reply::new(200, "hello"));
+    let path = palisade_tests::guest::NET_FETCH.file();
+    let ran = add(&world, path.to_str().unwrap()).args(["--name", "fetcher"]).run().exits_with(0);
+    ran.stderr_contains(&["it asks for the network", "palisade grant fetcher net"]);
+    let input = format!("{{\"authority\": \"{}\"}}", server.authority());
+    let ran = program(&world, &["call", "send_read", &input]).run().exits_with(3);
+    ran.stderr_contains(&["palisade grant"]);
+    assert!(server.requests().is_empty());
+    let rule = format!("GET http://{} private", server.authority());
+    let _ = program(&world, &["grant", "fetcher", "net", &rule]).run().exits_with(0);
+    let _ = program(&world, &["call", "send_read", &input]).run().exits_with(0);
+    assert_eq!(server.requests().len(), 1);
+}
