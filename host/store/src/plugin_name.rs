@@ -1,6 +1,6 @@
 //! The name of an installed plugin, which is the name of its file.
 
-use crate::source::SourceError;
+use crate::source_error::SourceError;
 use palisade::tool::text::elided;
 use std::fmt;
 

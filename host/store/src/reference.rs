@@ -1,6 +1,6 @@
 //! The place of an artifact in an OCI registry: `HOST[:PORT]/REPOSITORY[:TAG][@sha256:DIGEST]`.
 
-use crate::source::SourceError;
+use crate::source_error::SourceError;
 use palisade::tool::Digest;
 use palisade_net::{Scheme, Target};
 use serde::Deserialize as _;
