@@ -147,8 +147,8 @@ impl LockedPlugins {
         self.read(|locks| locks.judge(of, digest, judge))
     }
 
-    /// Returns the source of a plugin's file: that of the installed plugin of this name in the folder
-    /// of installed plugins, and else the directory, as an absolute path.
+    /// Returns the source of a plugin's file: that of the installed plugin of this name in the
+    /// folder of installed plugins, and else the directory, as an absolute path.
     pub(crate) fn source_of(&self, name: &str, file: &Path) -> String {
         let folder = folder_of(file);
         if let Some(incoming) = self.incoming.as_ref().filter(|it| it.folder == folder) {

@@ -1,5 +1,5 @@
-//! Attacks on the source of an installed plugin. Each stops with its reason, and the plugin that was
-//! approved keeps running.
+//! Attacks on the source of an installed plugin. Each stops with its reason, and the plugin that
+//! was approved keeps running.
 
 use crate::oci::publish;
 use crate::registry::Registry;

@@ -95,8 +95,8 @@ impl Place {
     }
 }
 
-/// Runs rounds until as many of them were killed before their end as the test wants. A round returns
-/// true if it was.
+/// Runs rounds until as many of them were killed before their end as the test wants. A round
+/// returns true if it was.
 fn rounds(mut round: impl FnMut() -> bool) {
     let (mut killed, mut ended) = (0, 0);
     while killed < kills() {

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Returns the name of the plugin in a file: the file's name without `.wasm`, and without the digest
-/// of an installed plugin, as in `NAME@DIGEST.wasm` with 64 hexadecimal digits. With the digest in
-/// its name, a new version never has the file of the old one.
+/// Returns the name of the plugin in a file: the file's name without `.wasm`, and without the
+/// digest of an installed plugin, as in `NAME@DIGEST.wasm` with 64 hexadecimal digits. With the
+/// digest in its name, a new version never has the file of the old one.
 #[must_use]
 pub fn name_of_file(path: &Path) -> String {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
