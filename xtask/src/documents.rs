@@ -16,7 +16,7 @@ use shell::{Outcome, Trial};
 use std::fs;
 
 /// The documents. The commands of each are run in a fresh copy of the repository.
-const DOCUMENTS: [&str; 44] = [
+const DOCUMENTS: [&str; 46] = [
     "README.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -30,6 +30,7 @@ const DOCUMENTS: [&str; 44] = [
     "host/mcp/README.md",
     "host/net/README.md",
     "host/shell/README.md",
+    "host/store/README.md",
     "host/trust/README.md",
     "host/wasi-fs/README.md",
     "plugins/README.md",
@@ -44,6 +45,7 @@ const DOCUMENTS: [&str; 44] = [
     "docs/embedders.md",
     "docs/contract.md",
     "docs/grants.md",
+    "docs/install.md",
     "docs/settings.md",
     "docs/trust.md",
     "docs/events.md",

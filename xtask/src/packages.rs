@@ -14,7 +14,7 @@ use std::process::Command;
 const GUESTS: [&str; 2] = ["palisade-guest-macros", "palisade-guest"];
 
 /// The crates for hosts, dependencies first.
-const HOSTS: [&str; 13] = [
+const HOSTS: [&str; 14] = [
     "palisade-wasip2",
     "palisade-plugins",
     "palisade-schema",
@@ -25,6 +25,7 @@ const HOSTS: [&str; 13] = [
     "palisade-trust",
     "palisade-mcp",
     "palisade-net",
+    "palisade-store",
     "palisade-server",
     "palisade-author",
     "palisade-cli",

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// The published libraries.
-const LIBRARIES: [&str; 13] = [
+const LIBRARIES: [&str; 14] = [
     "palisade",
     "palisade_author",
     "palisade_formats",
@@ -23,6 +23,7 @@ const LIBRARIES: [&str; 13] = [
     "palisade_schema",
     "palisade_server",
     "palisade_shell",
+    "palisade_store",
     "palisade_trust",
     "palisade_wasi_fs",
     "palisade_wasip2",

@@ -1,6 +1,7 @@
 //! The command-line program, with one file per subcommand. Only this module prints.
 
 mod adapt;
+mod add;
 mod approve;
 mod args;
 mod author;
@@ -28,6 +29,7 @@ mod heap;
 mod hint;
 mod input;
 mod inspect;
+mod installing;
 mod journal;
 mod lines;
 mod list;
@@ -43,8 +45,10 @@ mod output;
 mod policy;
 mod progress;
 mod prompt;
+mod publish;
 mod remember;
 mod remote;
+mod remove;
 mod results;
 mod revoke;
 mod scratch;
@@ -59,6 +63,7 @@ mod tool_session;
 mod trust;
 mod unknown_keys;
 mod unused_rules;
+mod update;
 mod user_file;
 mod watch;
 mod wide;
@@ -129,6 +134,10 @@ fn run(args: &Args) -> Result<Exit, Failure> {
         Verb::Build(build) => watch().and_then(|_| build::run(&args.common, build)),
         Verb::Dev(dev) => watch().and_then(|_| dev::run(&args.common, dev)),
         Verb::Adapt(adapt) => watch().and_then(|_| adapt::run(&args.common, adapt)),
+        Verb::Add(add) => watch().and_then(|_| add::run(&args.common, add)),
+        Verb::Remove(remove) => watch().and_then(|_| remove::run(&args.common, remove)),
+        Verb::Update(update) => watch().and_then(|_| update::run(&args.common, update)),
+        Verb::Publish(publish) => watch().and_then(|_| publish::run(publish)),
         Verb::Approve(approve) => watch().and_then(|_| approve::run(&args.common, approve)),
         Verb::Revoke(revoke) => revoke::run(&args.common, revoke),
         Verb::Sign(sign) => sign::run(sign),

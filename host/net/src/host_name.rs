@@ -77,6 +77,16 @@ impl HostName {
         Ok(Self::Name(name))
     }
 
+    /// Returns true if this is `localhost` or an address of the loopback network, which no bytes
+    /// leave the machine for.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        match self {
+            Self::Name(name) => name == "localhost",
+            Self::Address(address) => address.is_loopback(),
+        }
+    }
+
     /// Returns true if this is a name below `parent`, at any depth.
     #[must_use]
     pub fn is_below(&self, parent: &str) -> bool {

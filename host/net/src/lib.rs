@@ -28,6 +28,7 @@ mod address;
 mod body;
 mod call;
 mod connect;
+mod exchange;
 mod grant_file;
 mod guest_error;
 mod head_bound;
@@ -48,6 +49,7 @@ mod tests;
 mod tls;
 
 pub use address::AddressKind;
+pub use exchange::{Answer, Exchange, ExchangeError};
 pub use grant_file::{Grant, GrantFile, GrantFileError, Holder, PluginEntry};
 pub use host_name::{HostName, HostNameError};
 pub use network::{Network, NetworkError};

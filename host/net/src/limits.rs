@@ -44,3 +44,7 @@ pub const SECRET_MIN: usize = 8;
 pub const SECRETS: usize = 16 * KIB as usize;
 /// The greatest length of a secret, in bytes. The redaction holds back as much of each body.
 pub const SECRET_MAX: usize = 4 * KIB as usize;
+/// Time of a whole exchange of the host itself: 64 MiB at 0.9 Mbit/s.
+pub const EXCHANGE: Duration = Duration::from_secs(600);
+/// The part of a failure's body that an exchange of the host keeps, in bytes: its explanation.
+pub const ERROR_BODY: usize = 16 * KIB as usize;

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 mod dns;
+mod exchanges;
 mod limits;
 mod secrets;
 mod server;

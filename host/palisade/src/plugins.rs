@@ -19,6 +19,7 @@ mod watch;
 pub use approval::{NotApproved, PluginApproval};
 pub(crate) use approvals::AllApproved;
 pub use approvals::{Approvals, PluginBytes};
+pub use candidate::name_of_file;
 pub(crate) use changes::PluginChange;
 pub use changes::Rescan;
 pub use loaded::{Compiling, LoadError, Loaded};

@@ -37,6 +37,7 @@ mod words;
 pub use difference::{Difference, Present};
 pub use fit::Fit;
 pub use lock::{Change, Entry, Locator, Lock, LockError, State, ToolEntry};
+pub use lock::{installed_file, installed_folder};
 pub use locked::{LockedPlugins, Strictness};
 pub use review::{Obstacle, Review, ReviewError};
 pub use signature::{Keys, SignatureError, Signer, TrustedKey, Verified, signature_file};

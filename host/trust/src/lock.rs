@@ -2,11 +2,13 @@
 
 mod file;
 mod form;
+mod installed;
 mod store;
 mod version;
 
 pub use file::LockError;
 pub(crate) use file::{LockOf, lock_file};
+pub use installed::{installed_file, installed_folder};
 pub(crate) use store::{keep_words, kept_words};
 pub(crate) use version::is_older;
 
@@ -31,7 +33,7 @@ const MAX_CHANGES: usize = 6;
 pub struct Locator<'a> {
     /// The plugin's name.
     pub name: &'a str,
-    /// The source: the directory of the file.
+    /// The source: the directory of the file, or the URL that the plugin was installed from.
     pub source: &'a str,
 }
 
@@ -42,7 +44,7 @@ pub struct Locator<'a> {
 pub struct Entry {
     /// The plugin's name.
     pub name: String,
-    /// The source: the directory of the file.
+    /// The source: the directory of the file, or the URL that the plugin was installed from.
     pub source: String,
     /// The digest that the source resolved to, where it has digests of its own.
     #[serde(skip_serializing_if = "Option::is_none")]

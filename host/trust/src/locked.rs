@@ -1,6 +1,7 @@
 //! A host's approvals, according to the lock of its user and, to tighten it, that of a project.
 
-use crate::lock::{Change, Entry, Locator, Lock, LockError, LockOf, State, lock_file};
+use crate::lock::{Change, Entry, Locator, Lock, LockError, LockOf, State};
+use crate::lock::{installed_file, installed_folder, lock_file};
 use crate::signature::Signer;
 use crate::words::Words;
 use palisade::plugins::{Approvals, NotApproved, Plugin, PluginApproval, PluginBytes};
@@ -25,10 +26,18 @@ pub struct LockedPlugins {
     path: Option<PathBuf>,
     project: Option<PathBuf>,
     explicit: Vec<PathBuf>,
+    incoming: Option<Incoming>,
     strictness: Strictness,
     /// The command that approves, without the name of the plugin.
     command: String,
     locks: RwLock<Locks>,
+}
+
+/// A folder with a plugin that is about to be installed.
+#[derive(Debug)]
+struct Incoming {
+    folder: PathBuf,
+    source: String,
 }
 
 #[derive(Debug, Default)]
@@ -62,6 +71,7 @@ impl LockedPlugins {
             path,
             project,
             explicit: Vec::new(),
+            incoming: None,
             strictness: Strictness::Describe,
             command: "palisade approve".to_owned(),
             locks: RwLock::new(locks),
@@ -72,6 +82,13 @@ impl LockedPlugins {
     #[must_use]
     pub fn explicit(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
         self.explicit.extend(paths.into_iter().map(|path| real(&path)));
+        self
+    }
+
+    /// Says that the plugin in a folder is about to be installed from a source.
+    #[must_use]
+    pub fn incoming(mut self, folder: impl Into<PathBuf>, source: impl Into<String>) -> Self {
+        self.incoming = Some(Incoming { folder: folder.into(), source: source.into() });
         self
     }
 
@@ -95,6 +112,18 @@ impl LockedPlugins {
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
+    }
+
+    /// Returns the names of the installed plugins whose files are missing.
+    #[must_use]
+    pub fn missing(&self) -> Vec<String> {
+        let Some(folder) = self.path.as_deref().map(installed_folder) else { return Vec::new() };
+        let is_missing = |entry: &&Entry| {
+            let file = folder.join(installed_file(&entry.name, entry.digest));
+            entry.revoked.is_none() && !file.is_file()
+        };
+        let named = |entry: &Entry| palisade::tool::text::elided(&entry.name, 128);
+        self.read(|locks| locks.user.installed().filter(is_missing).map(named).collect())
     }
 
     /// Returns the user's approval of a plugin.
@@ -128,7 +157,7 @@ impl LockedPlugins {
         let Some(path) = plugin.path() else { return State::Shipped };
         let (definitions, offer) = (plugin.definitions(), plugin.offer());
         let hash = Words::hash_of(definitions, offer);
-        let source = source_of(path);
+        let source = self.source_of(plugin.name(), path);
         let of = Locator { name: plugin.name(), source: &source };
         let digest = plugin.digest();
         let judge = |lock: &Lock| match lock.is_as_approved(of, digest, hash) {
@@ -136,6 +165,20 @@ impl LockedPlugins {
             false => lock.judge(of, digest, &Words::new(definitions, offer)),
         };
         self.read(|locks| locks.judge(of, digest, judge))
+    }
+
+    /// Returns the source of a plugin's file: that of the installed plugin of this name in the
+    /// folder of installed plugins, and else the directory, as an absolute path.
+    pub(crate) fn source_of(&self, name: &str, file: &Path) -> String {
+        let folder = folder_of(file);
+        if let Some(incoming) = self.incoming.as_ref().filter(|it| it.folder == folder) {
+            return incoming.source.clone();
+        }
+        let is_installed = |lock: &PathBuf| installed_folder(lock) == folder;
+        let installed = self.path.as_ref().filter(|lock| is_installed(lock)).and_then(|_| {
+            self.read(|locks| locks.user.installed_as(name).map(|entry| entry.source.clone()))
+        });
+        installed.unwrap_or_else(|| folder.to_string_lossy().into_owned())
     }
 
     fn read<T>(&self, look: impl FnOnce(&Locks) -> T) -> T {
@@ -171,7 +214,7 @@ impl Approvals for LockedPlugins {
         if self.strictness == Strictness::Describe {
             return Ok(());
         }
-        let source = source_of(bytes.path);
+        let source = self.source_of(bytes.name, bytes.path);
         let of = Locator { name: bytes.name, source: &source };
         let judge = |lock: &Lock| lock.judge_bytes(of, bytes.digest);
         match self.read(|locks| locks.judge(of, bytes.digest, judge)) {
@@ -225,11 +268,10 @@ impl Locks {
     }
 }
 
-/// Returns the source of a plugin file: its directory, as an absolute path.
-pub(crate) fn source_of(file: &Path) -> String {
+/// Returns the folder of a file, as an absolute path.
+fn folder_of(file: &Path) -> PathBuf {
     let folder = file.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-    folder.to_string_lossy().into_owned()
+    std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned())
 }
 
 fn real(path: &Path) -> PathBuf {

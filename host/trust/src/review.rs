@@ -3,8 +3,8 @@
 
 use crate::difference::{Difference, Present};
 use crate::lock::{Entry, Locator, Lock, LockError, State, ToolEntry, is_older};
-use crate::lock::{keep_words, kept_words};
-use crate::locked::{LockedPlugins, source_of};
+use crate::lock::{installed_file, keep_words, kept_words};
+use crate::locked::LockedPlugins;
 use crate::signature::{Keys, SignatureError, Signer, Verified, signature_file};
 use crate::version::version_of;
 use crate::words::Words;
@@ -83,6 +83,11 @@ pub enum ReviewError {
     /// The file has changed since it described itself.
     #[error("the file has changed while it was looked at; look again")]
     Replaced,
+    /// The file of an installed plugin has other bytes than its name says.
+    #[error(
+        "its file was changed after it was installed; `palisade update` or `palisade add` fetches it again"
+    )]
+    OtherBytes,
     /// The plugin comes with the host and needs no approval.
     #[error("the plugin comes with the host, and needs no approval")]
     Shipped,
@@ -102,7 +107,13 @@ impl Review {
         if Digest::of(&bytes) != plugin.digest() {
             return Err(ReviewError::Replaced);
         }
-        let source = source_of(path);
+        let source = locked.source_of(plugin.name(), path);
+        // A change of the folder removes every file that the lock does not name by its digest.
+        let is_installed = source.contains("://");
+        let file = installed_file(plugin.name(), plugin.digest());
+        if is_installed && path.file_name().is_none_or(|name| *name != *file) {
+            return Err(ReviewError::OtherBytes);
+        }
         let signature_path = signature_file(path);
         let text = match read(&signature_path, crate::signature::MAX_FILE as u64 + 1) {
             Ok(text) => Some(String::from_utf8_lossy(&text).into_owned()),
@@ -112,10 +123,14 @@ impl Review {
         let signature = keys.verify(&source, &bytes, text.as_deref(), &signature_path);
         let words = Words::new(plugin.definitions(), plugin.offer());
         let version = version_of(&bytes);
+        let of = Locator { name: plugin.name(), source: &source };
+        let former = locked.entry(of);
+        let same = former.as_ref().filter(|former| former.digest == plugin.digest());
+        let resolved = same.and_then(|former| former.resolved.clone());
         let entry = Entry {
             name: plugin.name().to_owned(),
             source,
-            resolved: None,
+            resolved,
             digest: plugin.digest(),
             size: bytes.len() as u64,
             version_seen: version.clone(),
@@ -134,8 +149,6 @@ impl Review {
             earlier: Vec::new(),
             tools: words.tools.iter().map(ToolEntry::from).collect(),
         };
-        let of = Locator { name: &entry.name, source: &entry.source };
-        let former = locked.entry(of);
         let hash = former.as_ref().map(|entry| entry.describes);
         let former_words = hash.and_then(|hash| kept_words(locked.path()?, hash));
         let state = locked.state(plugin);

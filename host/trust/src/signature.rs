@@ -67,7 +67,8 @@ impl From<Signer> for String {
 pub struct TrustedKey {
     /// The key.
     pub signer: Signer,
-    /// The only source whose plugins it may sign; any without one.
+    /// The only source whose plugins it may sign; any without one. It is a directory, or the
+    /// beginning of a URL up to a `/`, `:`, `@`, or its end.
     pub source: Option<String>,
 }
 
@@ -137,7 +138,8 @@ impl Keys {
 
     /// Returns the keys for the plugins of a source.
     pub fn of_source(&self, source: &str) -> impl Iterator<Item = &Signer> {
-        let is_for = move |key: &&TrustedKey| key.source.as_deref().is_none_or(|it| it == source);
+        let is_for =
+            move |key: &&TrustedKey| key.source.as_deref().is_none_or(|it| covers(it, source));
         self.0.iter().filter(is_for).map(|key| &key.signer)
     }
 
@@ -181,6 +183,18 @@ impl Keys {
         }
         Err(refusal)
     }
+}
+
+/// Returns true if a configured source is that of a plugin, or the beginning of its URL. A file
+/// that was added by its path counts to its directory, so that a copy needs the same signature.
+fn covers(configured: &str, source: &str) -> bool {
+    if let Some(path) = source.strip_prefix("file://") {
+        let folder = Path::new(path).parent();
+        return configured == source || folder == Some(Path::new(configured));
+    }
+    let Some(rest) = source.strip_prefix(configured) else { return false };
+    let is_url = configured.contains("://");
+    rest.is_empty() || is_url && (configured.ends_with('/') || rest.starts_with(['/', ':', '@']))
 }
 
 /// Returns the file of a plugin's signature: `git.wasm.minisig` for `git.wasm`.
@@ -244,6 +258,30 @@ mod tests {
         }
         let comment = text.replace("trusted comment: ", "trusted comment: forged ");
         assert_eq!(verify(&keys, BYTES, Some(&comment)), Err(SignatureError::Invalid));
+    }
+
+    #[test]
+    fn configured_source_covers_whole_parts_of_a_url() {
+        for (configured, source) in [
+            ("oci://ghcr.io/me/", "oci://ghcr.io/me/git:1"),
+            ("oci://ghcr.io/me", "oci://ghcr.io/me/git:1"),
+            ("oci://ghcr.io/me/git", "oci://ghcr.io/me/git:2"),
+            ("https://a.org/git.wasm", "https://a.org/git.wasm"),
+            ("/plugins", "/plugins"),
+            ("/plugins", "file:///plugins/git.wasm"),
+        ] {
+            assert!(covers(configured, source), "{configured} {source}");
+        }
+        for (configured, source) in [
+            ("oci://ghcr.io/me", "oci://ghcr.io/meow/git:1"),
+            ("https://a.org", "https://a.org.evil/git.wasm"),
+            ("https://a.org/git", "https://a.org/git.wasm"),
+            ("/plugins", "/plugins/below"),
+            ("/plugins", "file:///plugins/below/git.wasm"),
+            ("/plugins", "file:///plugins2/git.wasm"),
+        ] {
+            assert!(!covers(configured, source), "{configured} {source}");
+        }
     }
 
     #[test]

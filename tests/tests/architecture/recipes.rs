@@ -158,7 +158,8 @@ fn item(path: &str, begin: &str) -> String {
 
 /// The subcommands whose test of a full disk stands apart, with that test, or `None` for one that
 /// prints nothing unless a client asks.
-const APART: [(&str, Option<&str>); 11] = [
+const APART: [(&str, Option<&str>); 14] = [
+    ("add", Some("fn unwritable_words_about_installations_are_1(")),
     ("adapt", Some("fn shown_tools_on_a_full_disk_are_1(")),
     ("build", Some("fn report_of_a_build_on_a_full_disk_is_1(")),
     ("check", Some("fn report_on_a_full_disk_is_1(")),
@@ -166,6 +167,8 @@ const APART: [(&str, Option<&str>); 11] = [
     ("dev", Some("fn report_of_a_build_on_a_full_disk_is_1(")),
     ("dispatch", Some("fn unwritable_answers_of_executed_tools_are_1(")),
     ("log", Some("fn unwritable_output_about_a_server_is_1(")),
+    ("publish", Some("fn unwritable_words_about_installations_are_1(")),
+    ("remove", Some("fn unwritable_words_about_installations_are_1(")),
     ("revoke", Some("fn unwritable_words_about_approvals_are_1(")),
     ("serve", None),
     ("sign", Some("fn unwritable_words_about_approvals_are_1(")),

@@ -7,7 +7,8 @@ use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
 
 /// Every subcommand that prints, in each of its forms.
-const VERBS: [&[&str]; 26] = [
+const VERBS: [&[&str]; 27] = [
+    &["update"],
     &["approve"],
     &["approve", "--json"],
     &["list"],

@@ -41,8 +41,7 @@ fn missing_option_lists_its_values() {
         ran.stderr_contains(&["required arguments were not provided:\n", values]);
     }
     // Free text has no list.
-    let ran = program(&world, &["call"]).run().exits_with(2);
-    ran.stderr_contains(&["\n  <TOOL>\n"]);
+    program(&world, &["call"]).run().exits_with(2).stderr_contains(&["\n  <TOOL>\n"]);
 }
 
 #[test]
@@ -352,6 +351,10 @@ fn help_and_version_go_to_standard_output() {
         "new",
         "build",
         "dev",
+        "add",
+        "remove",
+        "update",
+        "publish",
         "approve",
         "revoke",
         "sign",

@@ -12,7 +12,7 @@ pub(super) struct Area {
 }
 
 /// All areas.
-pub(super) const AREAS: [Area; 10] = [
+pub(super) const AREAS: [Area; 11] = [
     Area {
         name: "wasi-fs",
         files: &["host/wasi-fs/src/**/*.rs", "host/palisade/src/workspace/resolve.rs"],
@@ -54,6 +54,18 @@ pub(super) const AREAS: [Area; 10] = [
             "host/trust/src/words.rs",
         ],
         suites: &["trust"],
+    },
+    Area {
+        name: "store",
+        files: &[
+            "host/net/src/exchange.rs",
+            "host/store/src/fetch.rs",
+            "host/store/src/install_folder.rs",
+            "host/store/src/layout.rs",
+            "host/store/src/redirects.rs",
+            "host/store/src/registry.rs",
+        ],
+        suites: &["store"],
     },
     Area {
         name: "policy",

@@ -1,11 +1,11 @@
 //! `palisade approve`: shows plugins that are not approved, and asks.
 
 mod ask;
-mod shown;
+pub(super) mod shown;
 
 pub(super) use ask::before_calls;
 
-use super::args::{Approve as Args, Common};
+use super::args::{Approve as Args, Common, Consent};
 use super::exit::{Exit, Failure};
 use super::output;
 use super::prompt::{self, YesNo};
@@ -83,7 +83,11 @@ fn pending(common: &Common, host: &Host, names: &[String]) -> Result<Vec<Plugin>
     Ok(unapproved.into_iter().filter(is_meant).collect())
 }
 
-fn review(locked: &LockedPlugins, keys: &Keys, plugin: &Plugin) -> Result<Review, Failure> {
+pub(super) fn review(
+    locked: &LockedPlugins,
+    keys: &Keys,
+    plugin: &Plugin,
+) -> Result<Review, Failure> {
     Review::new(locked, keys, plugin).map_err(|error| {
         let name = elided(plugin.name(), 128);
         Failure::new(Exit::Invalid, format!("`{name}` cannot be looked at: {error}"))
@@ -98,22 +102,49 @@ fn decide(
     plugin: &Plugin,
 ) -> Result<Exit, Failure> {
     let review = review(locked, keys, plugin)?;
-    output::text(&shown::text(plugin, &review, columns(std::io::stdout())))?;
+    let asking = Asking { of: Occasion::Choice, consent: args.consent };
+    let exit = ask_for(&asking, plugin, &review)?;
+    if exit == Exit::Ok {
+        write(locked, &review)?;
+        let name = elided(plugin.name(), 128);
+        output::text(&output::prose(&format!("`{name}` is approved.")))?;
+    }
+    Ok(exit)
+}
+
+/// How a person is asked about a plugin.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asking {
+    pub(super) of: Occasion,
+    pub(super) consent: Consent,
+}
+
+/// Why a person looks at a plugin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Occasion {
+    /// The person chose these bytes. At a terminal they may be older ones, or revoked ones.
+    Choice,
+    /// A source has other bytes than before.
+    Update,
+}
+
+/// Shows a plugin and asks about it, unless something forbids the approval. Success means yes.
+pub(super) fn ask_for(asking: &Asking, plugin: &Plugin, review: &Review) -> Result<Exit, Failure> {
+    output::text(&shown::text(plugin, review, columns(std::io::stdout())))?;
     let name = elided(plugin.name(), 128);
-    if let Some(obstacle) = review.obstacles().into_iter().find(|it| stops(args, it)) {
-        output::problem("not approved:", &format!("`{name}`: {}", remedy(&obstacle)));
+    if let Some(obstacle) = review.obstacles().into_iter().find(|it| stops(asking, it)) {
+        output::problem(
+            "not approved:",
+            &format!("`{name}`: {}", remedy_for(asking.of, &obstacle)),
+        );
         return Ok(match obstacle {
             Obstacle::Signature(_) => Exit::Invalid,
             _ => Exit::Denied,
         });
     }
-    let answer = if args.yes { Ok(YesNo::Yes) } else { prompt::yes_or_no(&question(plugin)) };
-    match answer {
-        Ok(YesNo::Yes) => {
-            write(locked, &review)?;
-            output::text(&output::prose(&format!("`{name}` is approved.")))?;
-            Ok(Exit::Ok)
-        }
+    let is_given = asking.consent.yes;
+    match if is_given { Ok(YesNo::Yes) } else { prompt::yes_or_no(&question(plugin)) } {
+        Ok(YesNo::Yes) => Ok(Exit::Ok),
         Ok(YesNo::No) => Ok(Exit::Denied),
         Err(_) => {
             output::problem(
@@ -140,11 +171,23 @@ fn write(locked: &LockedPlugins, review: &Review) -> Result<(), Failure> {
 
 /// Returns true if an obstacle forbids the approval. A person who is asked has seen a rollback and
 /// a revocation.
-fn stops(args: &Args, obstacle: &Obstacle) -> bool {
+pub(super) fn stops(asking: &Asking, obstacle: &Obstacle) -> bool {
     match obstacle {
-        Obstacle::NewSigner { .. } => !args.new_signer,
-        Obstacle::Rollback { .. } | Obstacle::Revoked => args.yes,
+        Obstacle::NewSigner { .. } => !asking.consent.new_signer,
+        Obstacle::Rollback { .. } | Obstacle::Revoked => {
+            asking.consent.yes || asking.of == Occasion::Update
+        }
         _ => true,
+    }
+}
+
+/// Returns an obstacle with what lifts it on this occasion.
+pub(super) fn remedy_for(occasion: Occasion, obstacle: &Obstacle) -> String {
+    match (occasion, obstacle) {
+        (Occasion::Update, Obstacle::Rollback { .. }) => format!(
+            "{obstacle}; `update` installs no older version: ask why the source has it, and `palisade add` at a terminal can choose it"
+        ),
+        _ => remedy(obstacle),
     }
 }
 

@@ -4,6 +4,7 @@ mod author;
 mod grant;
 mod mcp;
 mod server;
+mod store;
 mod trust;
 
 use crate::config::Adapted;
@@ -18,7 +19,8 @@ pub(super) use server::{Answerer, Console, Log, NoToken, Serve, Watch};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
-pub(super) use trust::{Approve, Revoke, Sign};
+pub(super) use store::{Add, Publish, Remove, Update};
+pub(super) use trust::{Approve, Consent, Revoke, Sign};
 
 /// Run WebAssembly tools nobody trusts, in a sandbox nobody waits for.
 #[derive(Parser)]
@@ -103,6 +105,14 @@ pub(super) enum Verb {
     Dev(Dev),
     /// Show the tools that the functions of a component of another world become
     Adapt(Adapt),
+    /// Install a plugin from a file, a web server or a registry: show it, ask, and approve it
+    Add(Add),
+    /// Remove a plugin that was added, with its approval
+    Remove(Remove),
+    /// Fetch the plugins that were added again, show what has changed, and ask
+    Update(Update),
+    /// Give a plugin to a registry, from which `palisade add` and `wkg` get it
+    Publish(Publish),
     /// Approve plugins: show what is new or has changed, and ask
     Approve(Approve),
     /// Take the approval of a plugin back

@@ -5,6 +5,7 @@ use super::exit::{Exit, Failure};
 use super::{grants, output, setup, trust};
 use palisade::Host;
 use palisade::internal::open_regular;
+use palisade::plugins::name_of_file;
 use palisade::sandbox::limits;
 use palisade::tool::Digest;
 use palisade::tool::text::visible;
@@ -176,7 +177,7 @@ fn find(common: &Common, plugin: &str) -> Result<Plugin, Failure> {
     };
     if is_path(plugin) {
         let file = Path::new(plugin);
-        return of_file(&file.file_stem().unwrap_or_default().to_string_lossy(), file);
+        return of_file(&name_of_file(file), file);
     }
     if grants::shipped(plugin).is_some() {
         return Ok(Plugin { name: plugin.to_owned(), holder: Holder::Shipped });
@@ -188,7 +189,7 @@ fn find(common: &Common, plugin: &str) -> Result<Plugin, Failure> {
         return Ok(Plugin { name: found.name().to_owned(), holder });
     }
     let rejected = host.rejected();
-    let is_meant = |file: &str| Path::new(file).file_stem().is_some_and(|stem| stem == plugin);
+    let is_meant = |file: &str| name_of_file(Path::new(file)) == plugin;
     match rejected.iter().find(|rejected| is_meant(&rejected.file)) {
         Some(rejected) => of_file(plugin, Path::new(&rejected.file)),
         None => Err(Failure::new(

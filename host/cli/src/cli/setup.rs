@@ -13,6 +13,7 @@ use palisade::sandbox::{ChildCompiler, Compiler, limits};
 use palisade::tool::text::visible;
 use palisade::{CacheMode, Host, HostBuilder};
 use palisade::{Places, SideEffects};
+use palisade_net::Unconnected;
 use palisade_shell::{Shell, ShellHelper, ShellOptions};
 use std::collections::BTreeSet;
 use std::io;
@@ -41,6 +42,7 @@ pub(super) fn settings_within(common: &Common, time: Duration) -> Result<Setting
         within(time, read).map_err(|error| unanswered(&common.workspace, &error))??;
     environment(&mut settings)?;
     add_command_line(&mut settings, common);
+    settings.directories.value.extend(trust::installed(common));
     adapt::read_docs(&mut settings.adapted)?;
     Ok(settings)
 }
@@ -158,6 +160,17 @@ pub(super) fn alone(common: &Common, settings: &Settings) -> Result<HostBuilder,
     grants::add_to(base, common)
 }
 
+/// Returns the builder of a host for one plugin that is about to be installed: with the names of
+/// the shipped plugins taken, and with the interfaces that a grant would provide.
+///
+/// # Errors
+///
+/// A usage error if the grants of plugins cannot be read.
+pub(super) fn to_look(common: &Common, settings: &Settings) -> Result<HostBuilder, Failure> {
+    let builder = alone(common, settings)?.shipped(Shipped::Reserved);
+    Ok(builder.powers(Arc::new(Unconnected)))
+}
+
 /// Returns the builder of a host with the command line and the configuration applied.
 ///
 /// # Errors
@@ -205,7 +218,13 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> Result<HostBuilde
     let base = rules.fold(base, HostBuilder::path_rules);
     let base = adapt::add_to(base, &settings.adapted);
     let base = settings.directories.value.iter().fold(base, HostBuilder::plugins);
-    let base = base.observe_loading(loading).approvals(Arc::new(trust::of_run(common, settings)?));
+    let approvals = trust::of_run(common, settings)?;
+    for name in approvals.missing() {
+        tracing::warn!(
+            "the file of `{name}` is missing; `palisade update {name}` fetches it again"
+        );
+    }
+    let base = base.observe_loading(loading).approvals(Arc::new(approvals));
     grants::add_to(base, common)
 }
 

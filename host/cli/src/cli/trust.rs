@@ -5,7 +5,8 @@ use super::args::Common;
 use super::exit::{Exit, Failure};
 use super::{hint, setup};
 use crate::config::{Origin, Settings};
-use palisade_trust::{Keys, LockError, LockedPlugins, Strictness};
+use palisade_trust::{Keys, LockError, LockedPlugins, Strictness, installed_folder};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The name of a lock, beside the configuration of the user or in the workspace.
@@ -21,6 +22,14 @@ pub(super) fn lock_path(common: &Common) -> Option<PathBuf> {
 pub(super) fn beside(file: &Path) -> Option<PathBuf> {
     let file = Some(file).filter(|file| !file.as_os_str().is_empty())?;
     Some(std::path::absolute(file).ok()?.with_file_name(LOCK))
+}
+
+/// Returns the folder of installed plugins, if it has any.
+pub(super) fn installed(common: &Common) -> Option<PathBuf> {
+    let folder = installed_folder(&lock_path(common)?);
+    let mut files = folder.read_dir().ok()?.flatten();
+    let is_plugin = |name: OsString| Path::new(&name).extension().is_some_and(|it| it == "wasm");
+    files.any(|file| is_plugin(file.file_name())).then_some(folder)
 }
 
 /// Returns the approvals of a run. Plugins that the command line names are loaded without one.

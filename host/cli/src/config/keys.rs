@@ -21,13 +21,16 @@ impl RawKey {
         let signer =
             Signer::parse(&self.key).map_err(|error| format!("`plugins.keys.key`: {error}"))?;
         let source = self.source.as_deref().map(|text| {
+            if ["https://", "http://", "oci://"].iter().any(|scheme| text.starts_with(scheme)) {
+                return Ok(text.to_owned());
+            }
             let path = expand(text);
             // A relative path would depend on the current directory.
             match path.is_absolute() {
                 true => Ok(path.to_string_lossy().trim_end_matches('/').to_owned()),
                 false => Err(format!(
                     "`plugins.keys.source` is `{text}`; write the whole path of a plugin directory, \
-                     from `/` or `~/` on"
+                     from `/` or `~/` on, or the beginning of a URL, such as `oci://ghcr.io/me/`"
                 )),
             }
         });

@@ -20,11 +20,11 @@ fn words(tools: &[(&str, &str, SideEffects)]) -> Words {
     Words::new(&tools, &Offer::default())
 }
 
-fn look() -> Words {
+pub(super) fn look() -> Words {
     words(&[("look", "Looks.", SideEffects::Read)])
 }
 
-fn entry(name: &str, bytes: &str, words: &Words) -> Entry {
+pub(super) fn entry(name: &str, bytes: &str, words: &Words) -> Entry {
     Entry {
         name: name.to_owned(),
         source: "/p".to_owned(),

@@ -11,7 +11,7 @@ const INDENT: &str = "  ";
 
 /// Returns what `inspect` shows of a new plugin, or the difference from the approved one, in lines
 /// of at most `room` columns.
-pub(super) fn text(plugin: &Plugin, review: &Review, room: usize) -> String {
+pub(in crate::cli) fn text(plugin: &Plugin, review: &Review, room: usize) -> String {
     let name = elided(plugin.name(), 128);
     let state = format!("`{name}`: {}.", review.state.in_words());
     let mut text = wrap::hanging("", INDENT, &state, room);
@@ -24,6 +24,10 @@ pub(super) fn text(plugin: &Plugin, review: &Review, room: usize) -> String {
             }
         }
         None => text.push_str(&inspect::plugin_with_tools(plugin, room)),
+    }
+    if review.entry.is_installed() {
+        let source = format!("source     {}", elided(&review.entry.source, 300));
+        text.push_str(&wrap::hanging(INDENT, "      ", &source, room));
     }
     text.push_str(&wrap::hanging(INDENT, "      ", &signature(review), room));
     text
@@ -47,7 +51,7 @@ fn signature(review: &Review) -> String {
 }
 
 /// Returns a plugin that waits for an approval.
-pub(super) fn json(review: &Review) -> Value {
+pub(in crate::cli) fn json(review: &Review) -> Value {
     let entry = &review.entry;
     let difference = review.difference();
     json!({

@@ -3,17 +3,24 @@
 use clap::Args as ClapArgs;
 use std::path::PathBuf;
 
-#[derive(ClapArgs)]
-pub(in crate::cli) struct Approve {
-    /// The names of the plugins; without one, all that are not approved
-    #[arg(value_name = "PLUGIN")]
-    pub(in crate::cli) names: Vec<String>,
+/// What a command line says in place of a person.
+#[derive(ClapArgs, Debug, Clone, Copy)]
+pub(in crate::cli) struct Consent {
     /// Approve without asking, for scripts. A plugin without its signature, of a new signer, revoked, or older than the approved one is refused
     #[arg(long)]
     pub(in crate::cli) yes: bool,
     /// Accept that the signer of an approved plugin has changed
     #[arg(long)]
     pub(in crate::cli) new_signer: bool,
+}
+
+#[derive(ClapArgs)]
+pub(in crate::cli) struct Approve {
+    /// The names of the plugins; without one, all that are not approved
+    #[arg(value_name = "PLUGIN")]
+    pub(in crate::cli) names: Vec<String>,
+    #[command(flatten)]
+    pub(in crate::cli) consent: Consent,
     /// Print JSON: what there is to approve. Nothing is asked or approved
     #[arg(long, conflicts_with = "yes")]
     pub(in crate::cli) json: bool,

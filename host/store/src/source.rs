@@ -1,0 +1,167 @@
+//! The sources of plugins.
+
+use crate::limits;
+use crate::plugin_name::PluginName;
+use crate::reference::{OciReference, parse_digest};
+use crate::source_error::SourceError;
+use palisade::tool::text::elided;
+use palisade_net::{Scheme, Target};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+const FILE: &str = "file://";
+const OCI: &str = "oci://";
+
+/// The source of a plugin. Its text is what a lock records.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Source {
+    /// A file, by its absolute path.
+    File(PathBuf),
+    /// A file of a web server, by its URL.
+    Web(String),
+    /// An artifact of a registry.
+    Oci(OciReference),
+}
+
+impl Source {
+    /// Reads a source: a URL with `oci://`, `https://`, `http://` or `file://`, or a path.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError`] if the text is none of these. Nothing is looked up.
+    pub fn parse(text: &str) -> Result<Self, SourceError> {
+        let refused =
+            |reason: &str| SourceError::Url { text: elided(text, 160), reason: reason.to_owned() };
+        if text.len() > limits::SOURCE {
+            return Err(refused("it is longer than 2,048 bytes"));
+        }
+        if let Some(reference) = text.strip_prefix(OCI) {
+            return OciReference::parse(reference).map(Self::Oci);
+        }
+        let path = match text.split_once("://") {
+            Some(("file", path)) if path.starts_with('/') => path,
+            Some(("https" | "http", _)) => return web(text).map(Self::Web),
+            Some(_) => return Err(refused("its scheme is not known")),
+            None => text,
+        };
+        let wrong = |reason: String| SourceError::Path { text: elided(text, 160), reason };
+        let path = std::path::absolute(path).map_err(|error| wrong(error.to_string()))?;
+        match path.to_str() {
+            Some(text) if !text.contains("://") => Ok(Self::File(path)),
+            _ => Err(wrong("it has other characters than a lock can record".to_owned())),
+        }
+    }
+
+    /// Returns the source of exactly the artifact that this one resolved to before. Sources without
+    /// digests of their own stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError::Reference`] if the text is no digest.
+    pub fn pinned(&self, resolved: &str) -> Result<Self, SourceError> {
+        let Self::Oci(reference) = self else { return Ok(self.clone()) };
+        let wrong = |reason| SourceError::Reference { reason };
+        Ok(Self::Oci(reference.clone().pinned(parse_digest(resolved).map_err(wrong)?)))
+    }
+
+    /// Returns the name that a plugin of this source has unless another is given: that of its file,
+    /// or of its repository.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError::Name`] if that is no name of a plugin.
+    pub fn plugin_name(&self) -> Result<PluginName, SourceError> {
+        let stem = |file: &str| file.strip_suffix(".wasm").unwrap_or(file).to_owned();
+        let name = match self {
+            Self::File(path) => palisade::plugins::name_of_file(path),
+            Self::Web(url) => {
+                let path = url.split(['?', '#']).next().unwrap_or(url);
+                stem(path.rsplit('/').next().unwrap_or(path))
+            }
+            Self::Oci(reference) => reference.last_part().to_owned(),
+        };
+        PluginName::parse(&name)
+    }
+}
+
+/// Checks the URL of a file.
+fn web(text: &str) -> Result<String, SourceError> {
+    let refused = |reason: String| SourceError::Url { text: elided(text, 160), reason };
+    let target = Target::of_url(text).map_err(|error| refused(error.to_string()))?;
+    if text.contains(['#', '\\']) || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(refused("it has a fragment, or a character that a URL cannot have".to_owned()));
+    }
+    if target.scheme == Scheme::Http && !target.host.is_loopback() {
+        return Err(refused(
+            "without encryption the bytes could be replaced on their way".to_owned(),
+        ));
+    }
+    let is_file = text.splitn(4, '/').nth(3).is_some_and(|path| !path.is_empty());
+    if !is_file {
+        return Err(refused("it names no file".to_owned()));
+    }
+    Ok(text.to_owned())
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{FILE}{}", Path::display(path)),
+            Self::Web(url) => f.write_str(url),
+            Self::Oci(reference) => write!(f, "{OCI}{reference}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+    use super::*;
+
+    #[test]
+    fn source_survives_a_lock() {
+        for (text, name) in [
+            ("/plugins/git.wasm", "git"),
+            ("https://example.org/a/git.wasm?x=1", "git"),
+            ("http://localhost:80/git", "git"),
+            ("http://[::1]:8080/git.wasm", "git"),
+            ("oci://ghcr.io/me/git:1", "git"),
+        ] {
+            let source = Source::parse(text).unwrap();
+            assert_eq!(Source::parse(&source.to_string()).unwrap(), source);
+            assert_eq!(source.plugin_name().unwrap().as_str(), name, "{text}");
+            assert!(source.to_string().contains("://"), "{source}");
+        }
+    }
+
+    #[test]
+    fn source_without_encryption_is_this_machine_only() {
+        for text in [
+            "http://example.org/git.wasm",
+            "http://10.0.0.1/git.wasm",
+            "http://localhost.example.org/git.wasm",
+            "http://127.1/git.wasm",
+            "ftp://example.org/git.wasm",
+            "file://relative/git.wasm",
+            "https://user:word@example.org/git.wasm",
+            "https://example.org/git.wasm#x",
+            "https://example.org/",
+            "https://example.org",
+            "https:///git.wasm",
+        ] {
+            let refused = Source::parse(text);
+            assert!(matches!(refused, Err(SourceError::Url { .. })), "{text}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn name_of_a_plugin_is_no_path() {
+        for text in ["", ".", "..", "../x", "a/b", ".git", "-x", "a b", "é", &"a".repeat(65)] {
+            assert!(PluginName::parse(text).is_err(), "{text}");
+        }
+        for text in ["a", "git-2", "a.b_c", &"a".repeat(64)] {
+            assert!(PluginName::parse(text).is_ok(), "{text}");
+        }
+    }
+}
