@@ -7,8 +7,7 @@ use super::{grants, output, setup, trust};
 use crate::config::Settings;
 use palisade::plugins::Plugin;
 use palisade::tool::text::{elided, visible};
-use palisade_net::{ExchangeError, Network};
-use palisade_net::{Holder, PluginEntry};
+use palisade_net::{ExchangeError, Holder, Network, PluginEntry};
 use palisade_store::{
     CredentialsOf, Fetched, InstallError, InstallFolder, PluginName, Source, SourceError, Staged,
     TransferError, fetch,
