@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 
 /// The longest signature file, in bytes. Those of minisign have some 300.
 pub(crate) const MAX_FILE: usize = 4 << 10;
+/// The lines of a signature: a comment, the signature, a trusted comment, and its signature.
+const LINES: usize = 4;
 /// The length of a public key in base64: an algorithm, a key number and 32 bytes.
 const KEY: usize = 56;
 
@@ -67,7 +69,8 @@ impl From<Signer> for String {
 pub struct TrustedKey {
     /// The key.
     pub signer: Signer,
-    /// The only source whose plugins it may sign; any without one.
+    /// The only source whose plugins it may sign; any without one. It is compared as the directory
+    /// that it leads to, not as a text.
     pub source: Option<String>,
 }
 
@@ -123,6 +126,15 @@ pub enum SignatureError {
     /// The signature was made with a key that is not configured for the source.
     #[error("the signature was made with a key that is not configured for this source")]
     UnknownKey,
+    /// No key is configured for the source, and one is for a directory that does not exist.
+    #[error(
+        "a key is configured for `{place}`, which is no directory, so that it is not known whose \
+         plugins it guards; correct `source` of that key in `[[plugins.keys]]` (`plugins.keys.source`)"
+    )]
+    NoSource {
+        /// The source of the key, cut.
+        place: String,
+    },
     /// The bytes are not those that were signed.
     #[error("the signature is not valid for these bytes; they or the signature were changed")]
     Invalid,
@@ -135,10 +147,17 @@ impl Keys {
         Self(keys)
     }
 
-    /// Returns the keys for the plugins of a source.
+    /// Returns the keys for the plugins of a source. Two spellings of one directory are one source.
     pub fn of_source(&self, source: &str) -> impl Iterator<Item = &Signer> {
-        let is_for = move |key: &&TrustedKey| key.source.as_deref().is_none_or(|it| it == source);
+        let source = real(source);
+        let is_for =
+            move |key: &&TrustedKey| key.source.as_deref().is_none_or(|own| real(own) == source);
         self.0.iter().filter(is_for).map(|key| &key.signer)
+    }
+
+    /// Returns the sources that keys are bound to.
+    pub fn sources(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|key| key.source.as_deref())
     }
 
     /// Verifies the signature over a plugin's bytes. `signature` is the content of `file`, if that
@@ -156,7 +175,11 @@ impl Keys {
         file: &Path,
     ) -> Result<Verified, SignatureError> {
         if self.of_source(source).next().is_none() {
-            return Ok(Verified::NoKey);
+            // A misspelled source must not pass for a source without a key.
+            return match self.sources().find(|source| !Path::new(source).is_dir()) {
+                Some(wrong) => Err(SignatureError::NoSource { place: elided(wrong, 512) }),
+                None => Ok(Verified::NoKey),
+            };
         }
         let Some(text) = signature else {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -165,6 +188,9 @@ impl Keys {
         let malformed = |reason: String| SignatureError::Malformed { reason };
         if text.len() > MAX_FILE {
             return Err(malformed(format!("it has more than {MAX_FILE} bytes")));
+        }
+        if text.trim_end().lines().count() > LINES {
+            return Err(malformed("there is text after the signature".to_owned()));
         }
         let signature = Signature::decode(text).map_err(|error| malformed(error.to_string()))?;
         let mut refusal = SignatureError::UnknownKey;
@@ -181,6 +207,11 @@ impl Keys {
         }
         Err(refusal)
     }
+}
+
+/// Returns the directory that a source leads to, or its text if there is none.
+fn real(source: &str) -> PathBuf {
+    Path::new(source).canonicalize().unwrap_or_else(|_| PathBuf::from(source))
 }
 
 /// Returns the file of a plugin's signature: `git.wasm.minisig` for `git.wasm`.
@@ -220,8 +251,12 @@ mod tests {
         for text in [None, Some(signature(&pair)), Some("nonsense".to_owned())] {
             assert_eq!(verify(&none, BYTES, text.as_deref()), Ok(Verified::NoKey));
         }
-        let elsewhere = Keys::new(vec![TrustedKey::new(signer, Some("/other".to_owned()))]);
-        assert_eq!(verify(&elsewhere, BYTES, Some(&signature(&pair))), Ok(Verified::NoKey));
+        let of = |source: &str| {
+            Keys::new(vec![TrustedKey::new(signer.clone(), Some(source.to_owned()))])
+        };
+        assert_eq!(verify(&of("/"), BYTES, Some(&signature(&pair))), Ok(Verified::NoKey));
+        let wrong = verify(&of("/no such directory"), BYTES, Some(&signature(&pair)));
+        assert!(matches!(wrong, Err(SignatureError::NoSource { .. })), "{wrong:?}");
     }
 
     #[test]
@@ -238,7 +273,8 @@ mod tests {
         let foreign = signature(&other);
         assert_eq!(verify(&keys, BYTES, Some(&foreign)), Err(SignatureError::UnknownKey));
         assert!(matches!(verify(&keys, BYTES, None), Err(SignatureError::Missing { .. })));
-        for broken in ["", "x\ny\nz\nw", &text[..text.len() / 2], &"x".repeat(5_000)] {
+        let more = format!("{text}\nand more");
+        for broken in ["", "x\ny\nz\nw", &text[..text.len() / 2], &"x".repeat(5_000), &more] {
             let refused = verify(&keys, BYTES, Some(broken));
             assert!(matches!(refused, Err(SignatureError::Malformed { .. })), "{refused:?}");
         }
