@@ -95,3 +95,18 @@ fn invalid_grants_are_refused_with_what_is_accepted() {
     std::fs::write(world.home().join(".config/palisade/grants.toml"), "[[grants]]").unwrap();
     program(&world, &["list"]).run().exits_with(2).stderr_contains(&["grants.toml"]);
 }
+
+#[test]
+fn plugin_without_a_grant_is_looked_at_and_approved() {
+    let world = World::new();
+    let file = NET_FETCH.file();
+    let shown = program(&world, &["inspect", file.to_str().unwrap()]).run().exits_with(0);
+    assert!(shown.stdout.contains("here every one is refused"), "{}", shown.stdout);
+    let shown = program(&world, &["approve", "net_fetch", "--yes"]).run().exits_with(0);
+    assert!(shown.stdout.contains("wasi:http/outgoing-handler"), "{}", shown.stdout);
+    let input = json!({"authority": "localhost:1"}).to_string();
+    program(&world, &["call", "send_read", &input])
+        .run()
+        .exits_with(3)
+        .stderr_contains(&["palisade grant"]);
+}

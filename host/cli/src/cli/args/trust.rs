@@ -8,9 +8,18 @@ pub(in crate::cli) struct Approve {
     /// The names of the plugins; without one, all that are not approved
     #[arg(value_name = "PLUGIN")]
     pub(in crate::cli) names: Vec<String>,
+    /// Look at all plugins that are new or have changed, as without a name; --yes needs it or names
+    #[arg(long, conflicts_with = "names")]
+    pub(in crate::cli) all: bool,
     /// Approve without asking, for scripts. A plugin without its signature, of a new signer, revoked, or older than the approved one is refused
     #[arg(long)]
     pub(in crate::cli) yes: bool,
+    /// The directory of the plugin, if several directories have one of this name
+    #[arg(long, value_name = "DIR")]
+    pub(in crate::cli) source: Option<PathBuf>,
+    /// Approve only the bytes with this digest, which --json prints; a plugin with more words than a terminal shows needs it
+    #[arg(long, value_name = "DIGEST")]
+    pub(in crate::cli) digest: Option<String>,
     /// Accept that the signer of an approved plugin has changed
     #[arg(long)]
     pub(in crate::cli) new_signer: bool,
