@@ -62,6 +62,23 @@ fn link_from_the_workspace_or_into_it_approves_nothing() {
 }
 
 #[test]
+fn link_that_passes_the_workspace_approves_nothing() {
+    let world = World::new();
+    world.install("git", &plugin("look").build());
+    approve(&world);
+    let own = lock(&world).parent().unwrap().to_owned();
+    symlink(&own, world.outer().join("straight")).unwrap();
+    symlink(&own, world.root().join("inner")).unwrap();
+    symlink(world.root().join("inner"), world.outer().join("passing")).unwrap();
+    let call = |name: &str| {
+        let config = world.outer().join(name).join("palisade.toml");
+        program(&world, &["call", "look", "--config"]).args([config]).run()
+    };
+    let _ = call("straight").exits_with(0);
+    call("passing").exits_with(4).stderr_contains(&["the file is in the workspace"]);
+}
+
+#[test]
 fn refusal_by_the_lock_of_the_project_names_it_and_its_remedy() {
     let world = World::new();
     world.install("git", &plugin("look").build());

@@ -1,6 +1,7 @@
 //! What is approved is what was shown: no word and no class is left out.
 
 use crate::{WORDS, approve, lock, plugin, program};
+use palisade_tests::guest::CONTRACT_OFFERS;
 use palisade_tests::wat::Told;
 use palisade_tests::{Wat, World};
 use std::fs;
@@ -128,4 +129,15 @@ fn no_tool_reads_the_approved_words() {
     let input = r#"{"path": ".config/palisade/palisade.words/x.json"}"#;
     let ran = program(&world, &["call", "read_file", input]).env("HOME", &home).run();
     assert_eq!(ran.code, 4, "{ran:?}");
+}
+
+#[test]
+fn resources_and_prompts_of_a_new_plugin_are_shown_in_full() {
+    let world = World::new();
+    let folder = CONTRACT_OFFERS.directory();
+    let words = ["approve", "--all", "--yes", "--plugins", folder.to_str().unwrap()];
+    let shown = program(&world, &words).run().exits_with(0).stdout;
+    for part in ["description: The first.", "argument two of", "type: application/json"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
 }

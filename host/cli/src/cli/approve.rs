@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The most lines of 80 columns that a terminal is trusted to show to a person.
-const MOST_LINES: usize = 1_000;
+const MOST_LINES: usize = 2_000;
 
 pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     if common.locked {

@@ -3,7 +3,7 @@
 
 use super::args::Common;
 use super::exit::{Exit, Failure};
-use super::{hint, output, setup, user_file};
+use super::{hint, output, setup};
 use crate::config::{Origin, Settings};
 use palisade::plugins::Plugin;
 use palisade::tool::text::visible;
@@ -93,19 +93,37 @@ pub(super) fn writable_lock(common: &Common) -> Result<PathBuf, Failure> {
 }
 
 /// Returns true if a file of the user's is in the workspace, where a tool of class execute can
-/// change it: by its path, or by that to which links lead. Such a file cannot vouch for anything.
+/// change it: by its path, or by a link on the way to it. Such a file cannot vouch for anything.
 pub(super) fn is_in_workspace(common: &Common, file: &Path) -> bool {
-    let Ok(named) = std::path::absolute(&common.workspace) else { return true };
-    let real = named.canonicalize().unwrap_or_else(|_| named.clone());
-    // A link to nowhere has no target, and could get any.
-    let Some(target) = user_file::target(file) else { return true };
-    // An entry of the path that is in the workspace can be replaced, also if it leads out of it.
+    let (Ok(workspace), Ok(file)) = (common.workspace.canonicalize(), std::path::absolute(file))
+    else {
+        // Nothing can be opened there, or nothing is known of the file.
+        return true;
+    };
     let is_entry = |part: &Path| {
         let folder = part.parent().filter(|_| part.file_name().is_some());
-        folder.and_then(|it| it.canonicalize().ok()).is_some_and(|it| it.starts_with(&real))
+        folder.and_then(|it| it.canonicalize().ok()).is_some_and(|it| it.starts_with(&workspace))
     };
-    target.starts_with(&real) || file.ancestors().any(is_entry)
+    let mut path = file;
+    for _ in 0..MAX_LINKS {
+        // An entry of the workspace can be replaced, also if it leads out of it.
+        if path.ancestors().any(is_entry) {
+            return true;
+        }
+        let parts: Vec<&Path> = path.ancestors().collect();
+        let Some(link) = parts.into_iter().rev().find(|part| part.is_symlink()) else {
+            return false;
+        };
+        let (Ok(target), Ok(rest)) = (link.read_link(), path.strip_prefix(link)) else {
+            return true;
+        };
+        path = link.parent().unwrap_or(Path::new("/")).join(target).join(rest);
+    }
+    true
 }
+
+/// The most links on the way to a file, as in the kernel.
+const MAX_LINKS: usize = 40;
 
 /// Returns the keys that the configuration trusts.
 pub(super) fn keys(settings: &Settings) -> Keys {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 #[derive(ClapArgs)]
 pub(in crate::cli) struct Approve {
-    /// The names of the plugins; without one, all that are not approved
+    /// The names of the plugins; without one, all that are new or have changed
     #[arg(value_name = "PLUGIN")]
     pub(in crate::cli) names: Vec<String>,
     /// Look at all plugins that are new or have changed, as without a name; --yes needs it or names
