@@ -6,8 +6,14 @@
 mod attacks;
 #[path = "trust/library.rs"]
 mod library;
+#[path = "trust/places.rs"]
+mod places;
 #[path = "trust/program.rs"]
 mod program;
+#[path = "trust/revoked.rs"]
+mod revoked;
+#[path = "trust/shown.rs"]
+mod shown;
 #[path = "trust/signed.rs"]
 mod signed;
 #[allow(dead_code, reason = "the suite `program` uses the rest")]
@@ -55,7 +61,7 @@ fn lock(world: &World) -> PathBuf {
 /// Approves every plugin of the world, as a script does.
 #[track_caller]
 fn approve(world: &World) {
-    let _ = program(world, &["approve", "--yes"]).run().exits_with(0);
+    let _ = program(world, &["approve", "--all", "--yes"]).run().exits_with(0);
 }
 
 /// Returns a host that obeys the lock of the user.

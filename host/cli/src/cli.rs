@@ -61,6 +61,7 @@ mod style;
 mod token;
 mod tool_session;
 mod trust;
+mod unconnected;
 mod unknown_keys;
 mod unused_rules;
 mod update;

@@ -337,6 +337,20 @@ impl Host {
         Watch::begin(&self.loading, Box::new(on_rescan))
     }
 
+    /// Watches the [approvals](HostBuilder::approvals) alone, in the same way as
+    /// [`watch`](Self::watch): a revocation removes the tools of a plugin, and an approval adds
+    /// those of a file that was found before. No file of a plugin is looked at.
+    ///
+    /// # Errors
+    ///
+    /// [`WatchError`] if the system provides no thread.
+    pub fn watch_approvals(
+        &self,
+        on_rescan: impl Fn(&Rescan) + Send + 'static,
+    ) -> Result<Watch, WatchError> {
+        Watch::of_approvals(&self.loading, Box::new(on_rescan))
+    }
+
     /// Returns a receiver that is notified when a plugin is added, changed or removed.
     #[doc(hidden)]
     pub fn changes(&self) -> tokio::sync::watch::Receiver<LoadProgress> {

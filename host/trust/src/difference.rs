@@ -1,22 +1,19 @@
 //! The difference between a plugin and the one that was approved, in lines for a person.
 //!
-//! A plugin chooses its words, so that every line is escaped and cut, and their number is bounded.
+//! A plugin chooses its words, so that every line is escaped. No line is cut or left out: what a
+//! person approves is what was shown. The words are bounded when a plugin is loaded.
 
 use crate::fit::Fit;
-use crate::lock::{Entry, is_older};
+use crate::lock::{Entry, falls_below, is_older};
 use crate::signature::Signer;
 use crate::words::{ToolWords, Words};
+use palisade::SideEffects;
 use palisade::tool::Digest;
+use palisade::tool::offer::Offer;
 use palisade::tool::text::elided;
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::fmt;
-
-/// The most lines of one text that are quoted.
-const TEXT_LINES: usize = 40;
-/// The most lines in all.
-const LINES: usize = 600;
-/// The longest line, in characters.
-const LINE: usize = 400;
 
 /// A plugin as it is now, to be compared with its approval.
 #[derive(Debug)]
@@ -40,24 +37,28 @@ pub struct Present<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Difference {
     lines: Vec<String>,
-    /// Set when a line was left out.
-    is_cut: bool,
 }
 
 impl Difference {
     /// Compares a plugin with its approval. `words` are those that were approved, if they were
-    /// kept; without them the lines say only which of them differ.
+    /// kept; without them all words of each tool that differs are shown.
     #[must_use]
     pub fn new(entry: &Entry, words: Option<&Words>, now: &Present<'_>) -> Self {
         let mut difference = Self::default();
+        difference.classes(entry, now.words);
         difference.facts(entry, now);
         difference.imports(entry, now);
+        if words.is_none() && entry.describes != now.words.hash() {
+            difference.line(
+                "the approved words were not kept, so that all words of the tools that differ are here",
+            );
+        }
         for tool in &now.words.tools {
             let before = words.and_then(|words| words.tool(&tool.name));
             match entry.tools.iter().find(|known| known.name == tool.name) {
                 None => difference.added(tool),
                 Some(known) if known.describes == tool.hash() => {}
-                Some(known) => difference.tool(&known.class, before, tool),
+                Some(_) => difference.tool(before, tool),
             }
         }
         for known in entry.tools.iter().filter(|known| now.words.tool(&known.name).is_none()) {
@@ -65,27 +66,42 @@ impl Difference {
         }
         match words {
             Some(words) => difference.offers(words, now.words),
-            None if entry.describes != now.words.hash() => difference.line(
-                "the approved words were not kept, so that they cannot be shown beside the new ones",
-            ),
+            None if entry.describes != now.words.hash() => difference.all_offers(now.words),
             None => {}
         }
         difference
     }
 
-    /// Returns the lines, each escaped and cut.
+    /// Returns the lines, each escaped.
     #[must_use]
     pub fn lines(&self) -> &[String] {
         &self.lines
     }
 
-    /// Adds a line, escaped and cut.
+    /// Adds a line, escaped.
     fn line(&mut self, line: impl fmt::Display) {
-        if self.lines.len() < LINES {
-            self.lines.push(elided(&line.to_string(), LINE));
-        } else if !std::mem::replace(&mut self.is_cut, true) {
-            self.lines.push("… more lines are left out".to_owned());
+        self.lines.push(elided(&line.to_string(), usize::MAX));
+    }
+
+    /// Names the classes that differ: first the wider ones, then those of new tools.
+    fn classes(&mut self, entry: &Entry, now: &Words) {
+        let mut narrower = Vec::new();
+        let mut new = Vec::new();
+        for tool in &now.tools {
+            let name = &tool.name;
+            let Some(known) = entry.tools.iter().find(|known| known.name == *name) else {
+                new.push(format!("class    {}: tool {name}, which is NEW", tool.class));
+                continue;
+            };
+            let change = format!("class    {} → {}", known.class, tool.class);
+            let was = SideEffects::ALL.iter().find(|class| class.as_str() == known.class);
+            match was {
+                Some(was) if *was == tool.class => {}
+                Some(was) if *was > tool.class => narrower.push(format!("{change}: tool {name}")),
+                _ => self.line(format_args!("{change}, which is WIDER: tool {name}")),
+            }
         }
+        new.into_iter().chain(narrower).for_each(|line| self.line(line));
     }
 
     fn facts(&mut self, entry: &Entry, now: &Present<'_>) {
@@ -100,6 +116,10 @@ impl Difference {
         match (entry.version_seen.as_deref(), now.version) {
             (Some(highest), Some(version)) if is_older(version, highest) => self.line(format_args!(
                 "version  {version}, which is OLDER than {highest}, the highest that was approved"
+            )),
+            (Some(highest), version) if falls_below(version, highest) => self.line(format_args!(
+                "version  {}, which does NOT follow {highest}, the highest that was approved",
+                version.unwrap_or("none")
             )),
             (before, version) if before != version => self.line(format_args!(
                 "version  {} → {}",
@@ -130,21 +150,37 @@ impl Difference {
 
     fn added(&mut self, tool: &ToolWords) {
         self.line(format_args!("tool {} is new, of class {}", tool.name, tool.class));
-        self.quote("+", &tool.description);
-        let schema = format!("{:#}", tool.input_schema);
-        self.line("  input");
-        self.quote("+", &schema);
+        self.whole(tool);
     }
 
-    fn tool(&mut self, class: &str, before: Option<&ToolWords>, now: &ToolWords) {
-        self.line(format_args!("tool {}", now.name));
-        if class != now.class.as_str() {
-            let was = palisade::SideEffects::ALL.iter().find(|known| known.as_str() == class);
-            let wider = was.is_none_or(|was| *was < now.class).then_some(", which is WIDER");
-            let wider = wider.unwrap_or_default();
-            self.line(format_args!("  class    {class} → {}{wider}", now.class));
+    /// Quotes all words of a tool but its name and class.
+    fn whole(&mut self, tool: &ToolWords) {
+        let metadata = (!tool.metadata.is_empty()).then(|| format!("{:#}", json!(tool.metadata)));
+        for (part, text) in [
+            ("title", tool.title.clone()),
+            ("description", Some(tool.description.clone())),
+            ("input", Some(format!("{:#}", tool.input_schema))),
+            ("output", tool.output_schema.as_ref().map(|schema| format!("{schema:#}"))),
+            ("metadata", metadata),
+        ] {
+            let Some(text) = text else { continue };
+            self.line(format_args!("  {part}"));
+            self.quote("+", &text);
         }
-        let Some(before) = before else { return self.line("  its words differ") };
+        self.line(format_args!("  idempotent  {}", tool.idempotent));
+        self.line(format_args!("  timeout  {}", shown_time(tool.timeout_ms)));
+    }
+
+    fn tool(&mut self, before: Option<&ToolWords>, now: &ToolWords) {
+        let Some(before) = before else {
+            self.line(format_args!("tool {} differs", now.name));
+            return self.whole(now);
+        };
+        // The class is named at the top.
+        if (ToolWords { class: now.class, ..before.clone() }) == *now {
+            return;
+        }
+        self.line(format_args!("tool {}", now.name));
         let title = |tool: &ToolWords| tool.title.clone().unwrap_or_default();
         self.text("title", &title(before), &title(now));
         self.text("description", &before.description, &now.description);
@@ -153,13 +189,11 @@ impl Difference {
             self.line(format_args!("  idempotent  {} → {}", before.idempotent, now.idempotent));
         }
         if before.timeout_ms != now.timeout_ms {
-            let shown =
-                |time: Option<u64>| time.map_or("default".to_owned(), |ms| format!("{ms} ms"));
-            let (before, after) = (shown(before.timeout_ms), shown(now.timeout_ms));
+            let (before, after) = (shown_time(before.timeout_ms), shown_time(now.timeout_ms));
             self.line(format_args!("  timeout  {before} → {after}"));
         }
         if before.metadata != now.metadata {
-            let shown = |tool: &ToolWords| format!("{:#}", serde_json::json!(tool.metadata));
+            let shown = |tool: &ToolWords| format!("{:#}", json!(tool.metadata));
             self.text("metadata", &shown(before), &shown(now));
         }
     }
@@ -195,11 +229,19 @@ impl Difference {
 
     /// Compares the resources and prompts.
     fn offers(&mut self, before: &Words, now: &Words) {
-        let items = |words: &Words| serde_json::json!(words.offer);
+        let items = |words: &Words| json!(words.offer);
         if before.offer != now.offer {
             let (before, after) = (format!("{:#}", items(before)), format!("{:#}", items(now)));
             self.line("resources and prompts");
             self.changed_lines(&before, &after);
+        }
+    }
+
+    /// Quotes all resources and prompts.
+    fn all_offers(&mut self, now: &Words) {
+        if now.offer != Offer::default() {
+            self.line("resources and prompts");
+            self.quote("+", &format!("{:#}", json!(now.offer)));
         }
     }
 
@@ -220,19 +262,23 @@ impl Difference {
         let tail = old.iter().rev().zip(new.iter().rev()).take(most).take_while(same).count();
         let middle =
             |lines: &[&str]| lines.get(head..lines.len() - tail).unwrap_or_default().join("\n");
-        self.quote("-", &middle(&old));
-        self.quote("+", &middle(&new));
+        let (old, new) = (middle(&old), middle(&new));
+        if old.is_empty() && new.is_empty() {
+            self.line("    only its empty lines and line ends differ");
+        }
+        self.quote("-", &old);
+        self.quote("+", &new);
     }
 
     fn quote(&mut self, sign: &str, text: &str) {
-        for line in text.lines().take(TEXT_LINES) {
+        for line in text.lines() {
             self.line(format_args!("    {sign} {line}"));
         }
-        let more = text.lines().count().saturating_sub(TEXT_LINES);
-        if more > 0 {
-            self.line(format_args!("    {sign} … {more} more lines"));
-        }
     }
+}
+
+fn shown_time(time: Option<u64>) -> String {
+    time.map_or("default".to_owned(), |ms| format!("{ms} ms"))
 }
 
 #[cfg(test)]

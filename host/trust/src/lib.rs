@@ -22,7 +22,7 @@
 //! ```
 //!
 //! Each module uses only modules before it in this order: `canonical`, `words`, `fit`, `version`,
-//! `signature`, `lock`, `difference`, `locked`, `review`.
+//! `shell_word`, `signature`, `lock`, `difference`, `locked`, `review`.
 
 mod canonical;
 mod difference;
@@ -30,15 +30,17 @@ mod fit;
 mod lock;
 mod locked;
 mod review;
+mod shell_word;
 mod signature;
 mod version;
 mod words;
 
 pub use difference::{Difference, Present};
 pub use fit::Fit;
-pub use lock::{Change, Entry, Locator, Lock, LockError, State, ToolEntry};
+pub use lock::{Change, Entry, Locator, Lock, LockError, RevokedBytes, State, ToolEntry};
 pub use lock::{installed_file, installed_folder};
 pub use locked::{LockedPlugins, Strictness};
 pub use review::{Obstacle, Review, ReviewError};
+pub use shell_word::shell_word;
 pub use signature::{Keys, SignatureError, Signer, TrustedKey, Verified, signature_file};
 pub use words::{ToolWords, Words, WordsHash};

@@ -3,14 +3,16 @@
 mod file;
 mod form;
 mod installed;
+mod revoked;
 mod store;
 mod version;
 
 pub use file::LockError;
 pub(crate) use file::{LockOf, lock_file};
 pub use installed::{installed_file, installed_folder};
+pub use revoked::RevokedBytes;
 pub(crate) use store::{keep_words, kept_words};
-pub(crate) use version::is_older;
+pub(crate) use version::{falls_below, is_older};
 
 use crate::signature::Signer;
 use crate::words::{ToolWords, Words, WordsHash};
@@ -19,7 +21,6 @@ use palisade::tool::Digest;
 use palisade::tool::text::elided;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::time::SystemTime;
 
 /// The most digests of earlier approvals that an entry keeps, by which a rollback is recognised.
 const EARLIER: usize = 16;
@@ -103,6 +104,7 @@ impl From<&ToolWords> for ToolEntry {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Lock {
     entries: Vec<Entry>,
+    revoked: Vec<RevokedBytes>,
 }
 
 /// What a lock says about a plugin.
@@ -148,8 +150,17 @@ pub enum Change {
         /// The class now.
         to: SideEffects,
     },
-    /// The lock of the project has another digest for a plugin of this name.
+    /// The lock of the project has another digest for a plugin of this name, or has revoked it.
     Project,
+}
+
+impl Change {
+    /// Returns true for a class that allows more than the approved one, or more than is known.
+    fn is_wider(&self) -> bool {
+        let Self::Class { from, to, .. } = self else { return false };
+        let was = SideEffects::ALL.into_iter().find(|class| class.as_str() == from);
+        was.is_none_or(|was| was < *to)
+    }
 }
 
 impl fmt::Display for Change {
@@ -166,7 +177,7 @@ impl fmt::Display for Change {
             Self::Class { tool, from, to } => {
                 write!(f, "the class of `{tool}` is {to}, and was {}", elided(from, 16))
             }
-            Self::Project => f.write_str("the `palisade.lock` of the project has another digest"),
+            Self::Project => f.write_str("the `palisade.lock` of the project refuses its bytes"),
         }
     }
 }
@@ -264,8 +275,14 @@ impl Lock {
     /// no more than that the bytes are those that were approved.
     #[must_use]
     pub fn judge_bytes(&self, of: Locator<'_>, digest: Digest) -> State {
-        // Revoked bytes are revoked under every name.
-        if self.entries.iter().any(|entry| entry.revoked.is_some() && entry.digest == digest) {
+        // Revoked bytes are revoked under every name. Only an approval of these bytes for this very
+        // plugin, which is younger, lifts the revocation of another entry.
+        let has = |entry: &&Entry| entry.digest == digest;
+        let is_approved = self.entry(of).filter(has).is_some_and(|own| own.revoked.is_none());
+        let mut entries = self.entries.iter().filter(has);
+        if self.has_revoked(digest)
+            || (!is_approved && entries.any(|entry| entry.revoked.is_some()))
+        {
             return State::Revoked;
         }
         let other = self.entries.iter().find(|entry| entry.digest == digest && !entry.is_of(of));
@@ -282,37 +299,28 @@ impl Lock {
     }
 
     /// Adds an approval. It replaces an earlier one of the same plugin, and keeps the highest
-    /// version and the digests that were approved before.
+    /// version and the digests that were approved before. It lifts the revocation of the same
+    /// bytes. Other bytes that were revoked stay so.
     pub fn approve(&mut self, mut entry: Entry) {
+        self.revoked.retain(|it| it.digest != entry.digest);
         let of = Locator { name: &entry.name, source: &entry.source };
         let Some(at) = self.entries.iter().position(|known| known.is_of(of)) else {
             self.entries.push(entry);
             return self.sort();
         };
         let former = self.entries.remove(at);
+        if former.revoked.is_some() && former.digest != entry.digest {
+            self.revoke_bytes(&former.name, former.digest);
+        }
         let earlier = [former.digest].into_iter().chain(former.earlier);
         entry.earlier = earlier.filter(|digest| *digest != entry.digest).take(EARLIER).collect();
-        let is_lower = |highest: &String| {
-            entry.version_seen.as_ref().is_none_or(|version| is_older(version, highest))
-        };
+        let version = entry.version_seen.as_deref();
+        let is_lower = |highest: &String| version.is_none() || falls_below(version, highest);
         if let Some(highest) = former.version_seen.filter(is_lower) {
             entry.version_seen = Some(highest);
         }
         self.entries.insert(at, entry);
         self.sort();
-    }
-
-    /// Revokes the approvals of all plugins of this name, or of that from one source. Returns how
-    /// many there were.
-    pub fn revoke(&mut self, name: &str, source: Option<&str>) -> usize {
-        let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        let is_meant = |entry: &&mut Entry| {
-            entry.name == name
-                && source.is_none_or(|source| entry.source == source)
-                && entry.revoked.is_none()
-        };
-        let meant = self.entries.iter_mut().filter(is_meant);
-        meant.map(|entry| entry.revoked = Some(time.clone())).count()
     }
 
     /// Sorts the entries, so that the file of two machines with the same approvals is alike.
@@ -353,14 +361,23 @@ impl Entry {
             .map(|tool| tool.name.clone())
             .collect();
         let mut changes = vec![Change::Words];
+        // A sentence names the first changes only: a class that is wider has to be among them.
+        let (wider, narrower): (Vec<Change>, Vec<Change>) =
+            self.changed_classes(words).partition(Change::is_wider);
+        changes.extend(wider);
         changes.extend((!added.is_empty()).then_some(Change::Added(added)));
         changes.extend((!removed.is_empty()).then_some(Change::Removed(removed)));
-        changes.extend(words.tools.iter().filter_map(|tool| {
-            let before = known(&tool.name).filter(|known| known.class != tool.class.as_str())?;
-            let from = before.class.clone();
-            Some(Change::Class { tool: tool.name.clone(), from, to: tool.class })
-        }));
+        changes.extend(narrower);
         changes
+    }
+
+    /// Returns the classes that differ from those that were approved.
+    fn changed_classes(&self, words: &Words) -> impl Iterator<Item = Change> {
+        words.tools.iter().filter_map(|tool| {
+            let known = self.tools.iter().find(|known| known.name == tool.name);
+            let from = known.filter(|known| known.class != tool.class.as_str())?.class.clone();
+            Some(Change::Class { tool: tool.name.clone(), from, to: tool.class })
+        })
     }
 }
 

@@ -2,10 +2,12 @@
 
 use crate::lock::{Change, Entry, Locator, Lock, LockError, LockOf, State};
 use crate::lock::{installed_file, installed_folder, lock_file};
+use crate::shell_word::shell_name;
 use crate::signature::Signer;
 use crate::words::Words;
 use palisade::plugins::{Approvals, NotApproved, Plugin, PluginApproval, PluginBytes};
 use palisade::tool::Digest;
+use palisade::tool::text::elided;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -25,6 +27,7 @@ pub struct LockedPlugins {
     /// The user's lock; without one nothing is approved.
     path: Option<PathBuf>,
     project: Option<PathBuf>,
+    distrusted: Option<Distrusted>,
     explicit: Vec<PathBuf>,
     incoming: Option<Incoming>,
     strictness: Strictness,
@@ -40,10 +43,19 @@ struct Incoming {
     source: String,
 }
 
+/// A lock of the user that tools of the host could change.
+#[derive(Debug)]
+struct Distrusted {
+    path: PathBuf,
+    /// The advice for a plugin without an approval.
+    remedy: String,
+}
+
 #[derive(Debug, Default)]
 struct Locks {
     user: Lock,
     project: Option<Lock>,
+    distrusted: Option<Lock>,
     /// Set while the lock cannot be used: nothing is approved then.
     fault: Option<String>,
 }
@@ -66,16 +78,31 @@ impl LockedPlugins {
     ///
     /// [`LockError`] if one of the files exists and cannot be used.
     pub fn open_with(path: Option<PathBuf>, project: Option<PathBuf>) -> Result<Self, LockError> {
-        let locks = Locks::read(path.as_deref(), project.as_deref())?;
+        let locks = Locks::read(path.as_deref(), project.as_deref(), None)?;
         Ok(Self {
             path,
             project,
+            distrusted: None,
             explicit: Vec::new(),
             incoming: None,
             strictness: Strictness::Describe,
             command: "palisade approve".to_owned(),
             locks: RwLock::new(locks),
         })
+    }
+
+    /// Reads a lock that tools of the host could change, such as one in the workspace. It approves
+    /// nothing, and the bytes that it revokes are revoked. A missing file says nothing. `remedy` is
+    /// the advice for a plugin that is not approved, in place of the command that approves.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError`] if the file exists and cannot be used.
+    pub fn distrusting(mut self, path: PathBuf, remedy: String) -> Result<Self, LockError> {
+        let locks = Locks::read(self.path.as_deref(), self.project.as_deref(), Some(&path))?;
+        self.locks = RwLock::new(locks);
+        self.distrusted = Some(Distrusted { path, remedy });
+        Ok(self)
     }
 
     /// Names files, and directories of files, that a person has named for this run.
@@ -185,12 +212,33 @@ impl LockedPlugins {
         look(&self.locks.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Returns the lock of the project if that refuses a plugin, whatever the user has approved.
+    #[must_use]
+    pub fn refused_by_project(&self, plugin: &Plugin) -> Option<&Path> {
+        let path = self.project.as_deref()?;
+        let is_refused = self.read(|locks| locks.project_refuses(plugin.name(), plugin.digest()));
+        Some(path).filter(|_| is_refused && plugin.path().is_some())
+    }
+
     /// Returns the refusal of a plugin in this state.
     fn refusal(&self, name: &str, state: &State) -> NotApproved {
         let fault = self.read(|locks| locks.fault.clone());
         let reason = fault.unwrap_or_else(|| state.in_words());
-        let name = palisade::tool::text::elided(name, 128);
-        NotApproved::new(reason, format!("`{} {name}` shows it and asks", self.command))
+        let advice = match (state, &self.project, &self.distrusted) {
+            (State::Changed(changes), Some(lock), _) if changes[..] == [Change::Project] => {
+                format!(
+                    "install the file that `{}` names, or change that lock: an approval of your own \
+                 does not",
+                    elided(&lock.to_string_lossy(), 512)
+                )
+            }
+            (_, _, Some(distrusted)) => distrusted.remedy.clone(),
+            _ => {
+                let name = shell_name(&elided(name, 128));
+                format!("`{} {name}` shows it and asks", self.command)
+            }
+        };
+        NotApproved::new(reason, advice)
     }
 
     fn is_explicit(&self, path: &Path) -> bool {
@@ -202,7 +250,8 @@ impl LockedPlugins {
 
 impl Approvals for LockedPlugins {
     fn scan_begins(&self) {
-        let read = Locks::read(self.path.as_deref(), self.project.as_deref());
+        let distrusted = self.distrusted.as_ref().map(|it| it.path.as_path());
+        let read = Locks::read(self.path.as_deref(), self.project.as_deref(), distrusted);
         let read = read.unwrap_or_else(|error| Locks {
             fault: Some(format!("the approvals cannot be read: {error}")),
             ..Locks::default()
@@ -237,7 +286,14 @@ impl Approvals for LockedPlugins {
     }
 
     fn files(&self) -> Vec<PathBuf> {
-        [&self.path, &self.project].into_iter().flatten().cloned().collect()
+        let distrusted = self.distrusted.iter().map(|it| &it.path);
+        self.path.iter().chain(&self.project).chain(distrusted).cloned().collect()
+    }
+
+    fn change_of(&self, name: &str, path: &Path, digest: Option<Digest>) -> Option<String> {
+        let entry = self.entry(Locator { name, source: &self.source_of(name, path) })?;
+        let has_changed = entry.revoked.is_none() && digest != Some(entry.digest);
+        has_changed.then(|| "it has changed since it was approved".to_owned())
     }
 }
 
@@ -248,23 +304,40 @@ impl Locks {
         entries.filter(move |entry| entry.name == name && entry.revoked.is_none())
     }
 
-    fn read(user: Option<&Path>, project: Option<&Path>) -> Result<Self, LockError> {
-        let project = project.map(|path| lock_file(path, LockOf::Project)).transpose()?.flatten();
+    fn read(
+        user: Option<&Path>,
+        project: Option<&Path>,
+        distrusted: Option<&Path>,
+    ) -> Result<Self, LockError> {
+        let read = |path: Option<&Path>, of| path.map(|path| lock_file(path, of)).transpose();
+        let project = read(project, LockOf::Project)?.flatten();
+        let distrusted = read(distrusted, LockOf::User)?.flatten();
         let user = user.map(Lock::read).transpose()?.unwrap_or_default();
-        Ok(Self { user, project, fault: None })
+        Ok(Self { user, project, distrusted, fault: None })
     }
 
     /// Returns the state according to the user's lock, tightened by that of the project.
     fn judge(&self, of: Locator<'_>, digest: Digest, judge: impl Fn(&Lock) -> State) -> State {
-        let own = judge(&self.user);
-        let pinned = self.project.iter().flat_map(Lock::entries);
-        let mut pinned = pinned.filter(|entry| entry.name == of.name).peekable();
-        let is_pinned_otherwise = pinned.peek().is_some()
-            && !pinned.any(|entry| entry.digest == digest && entry.revoked.is_none());
-        match own {
-            State::Approved if is_pinned_otherwise => State::Changed(vec![Change::Project]),
+        let is_revoked = |lock: &Lock| lock.judge_bytes(of, digest) == State::Revoked;
+        if self.distrusted.as_ref().is_some_and(is_revoked) {
+            return State::Revoked;
+        }
+        match judge(&self.user) {
+            State::Approved if self.project_refuses(of.name, digest) => {
+                State::Changed(vec![Change::Project])
+            }
             state => state,
         }
+    }
+
+    /// Returns true if the lock of the project has another digest for this name, or has revoked
+    /// these bytes.
+    fn project_refuses(&self, name: &str, digest: Digest) -> bool {
+        let Some(project) = &self.project else { return false };
+        let mut pinned = project.entries().iter().filter(|entry| entry.name == name).peekable();
+        let is_pinned = pinned.peek().is_some();
+        let has = pinned.any(|entry| entry.digest == digest && entry.revoked.is_none());
+        (is_pinned && !has) || project.revoked().iter().any(|it| it.digest == digest)
     }
 }
 

@@ -2,7 +2,7 @@
 //! forbids to approve it.
 
 use crate::difference::{Difference, Present};
-use crate::lock::{Entry, Locator, Lock, LockError, State, ToolEntry, is_older};
+use crate::lock::{Change, Entry, Locator, Lock, LockError, State, ToolEntry, falls_below};
 use crate::lock::{installed_file, keep_words, kept_words};
 use crate::locked::LockedPlugins;
 use crate::signature::{Keys, SignatureError, Signer, Verified, signature_file};
@@ -14,7 +14,7 @@ use palisade::sandbox::{World, limits};
 use palisade::tool::Digest;
 use palisade::workspace::LastLink;
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// The interface of a plugin of the contract.
@@ -40,6 +40,8 @@ pub struct Review {
     pub former: Option<Entry>,
     /// The approved words, if they were kept.
     pub former_words: Option<Words>,
+    /// The lock of the project, if that refuses the plugin, whatever the user approves.
+    pub project: Option<PathBuf>,
 }
 
 /// What forbids to approve a plugin like any other.
@@ -63,10 +65,18 @@ pub enum Obstacle {
     /// The approval was revoked.
     #[error("its approval was revoked")]
     Revoked,
-    /// The plugin is older than one that was approved.
+    /// The user has approved it, and the lock of the project refuses it.
+    #[error(
+        "you have approved it, and the lock of the project, `{}`, refuses these bytes; install the \
+         file that it names, or change that lock",
+        .0.display()
+    )]
+    Project(PathBuf),
+    /// The plugin does not follow one that was approved: it is older, or has no version that could
+    /// be compared.
     #[error("this is {now}, and {highest} was approved before")]
     Rollback {
-        /// This version, or `an earlier file` if it names none.
+        /// This version, or a description of the file.
         now: String,
         /// The highest version that was approved, or `a later file`.
         highest: String,
@@ -115,12 +125,13 @@ impl Review {
             return Err(ReviewError::OtherBytes);
         }
         let signature_path = signature_file(path);
-        let text = match read(&signature_path, crate::signature::MAX_FILE as u64 + 1) {
-            Ok(text) => Some(String::from_utf8_lossy(&text).into_owned()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error.into()),
+        let signature = match keys.of_source(&source).next() {
+            Some(_) => signature_text(&signature_path),
+            // Without a key the file decides nothing, and is not read.
+            None => Ok(None),
         };
-        let signature = keys.verify(&source, &bytes, text.as_deref(), &signature_path);
+        let signature = signature
+            .and_then(|text| keys.verify(&source, &bytes, text.as_deref(), &signature_path));
         let words = Words::new(plugin.definitions(), plugin.offer());
         let version = version_of(&bytes);
         let of = Locator { name: plugin.name(), source: &source };
@@ -152,7 +163,8 @@ impl Review {
         let hash = former.as_ref().map(|entry| entry.describes);
         let former_words = hash.and_then(|hash| kept_words(locked.path()?, hash));
         let state = locked.state(plugin);
-        Ok(Self { entry, words, state, version, signature, former, former_words })
+        let project = locked.refused_by_project(plugin).map(Path::to_owned);
+        Ok(Self { entry, words, state, version, signature, former, former_words, project })
     }
 
     /// Returns what forbids to approve the plugin like any other.
@@ -161,15 +173,16 @@ impl Review {
         let mut obstacles: Vec<Obstacle> =
             self.signature.clone().err().map(Obstacle::Signature).into_iter().collect();
         obstacles.extend((self.state == State::Revoked).then_some(Obstacle::Revoked));
+        let is_approved = self.state == State::Changed(vec![Change::Project]);
+        obstacles.extend(self.project.clone().filter(|_| is_approved).map(Obstacle::Project));
         let Some(former) = &self.former else { return obstacles };
         if let Some(before) = former.signer.clone().filter(|_| former.signer != self.entry.signer) {
             obstacles.push(Obstacle::NewSigner { before, now: self.entry.signer.clone() });
         }
-        let (version, highest) = (self.version.as_deref(), former.version_seen.as_deref());
-        match (version, highest) {
-            (Some(now), Some(highest)) if is_older(now, highest) => {
-                let (now, highest) = (now.to_owned(), highest.to_owned());
-                obstacles.push(Obstacle::Rollback { now, highest });
+        match (self.version.as_deref(), former.version_seen.as_deref()) {
+            (version, Some(highest)) if falls_below(version, highest) => {
+                let now = version.unwrap_or("a file without a version").to_owned();
+                obstacles.push(Obstacle::Rollback { now, highest: highest.to_owned() });
             }
             _ if former.earlier.contains(&self.entry.digest) => {
                 let (now, highest) = ("an earlier file".to_owned(), "a later one".to_owned());
@@ -214,6 +227,15 @@ impl Review {
             tracing::warn!("the approved words are not kept: {error}");
         }
         Ok(())
+    }
+}
+
+/// Reads the file of a signature, if it exists. A file that is none is a problem of its plugin.
+fn signature_text(path: &Path) -> Result<Option<String>, SignatureError> {
+    match read(path, crate::signature::MAX_FILE as u64) {
+        Ok(text) => Ok(Some(String::from_utf8_lossy(&text).into_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(SignatureError::Malformed { reason: error.to_string() }),
     }
 }
 

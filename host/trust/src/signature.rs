@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 
 /// The longest signature file, in bytes. Those of minisign have some 300.
 pub(crate) const MAX_FILE: usize = 4 << 10;
+/// The lines of a signature: a comment, the signature, a trusted comment, and its signature.
+const LINES: usize = 4;
 /// The length of a public key in base64: an algorithm, a key number and 32 bytes.
 const KEY: usize = 56;
 
@@ -67,8 +69,9 @@ impl From<Signer> for String {
 pub struct TrustedKey {
     /// The key.
     pub signer: Signer,
-    /// The only source whose plugins it may sign; any without one. It is a directory, or the
-    /// beginning of a URL up to a `/`, `:`, `@`, or its end.
+    /// The only source whose plugins it may sign; any without one. It is a directory, compared as
+    /// the one that it leads to and not as a text, or the beginning of a URL up to a `/`, `:`, `@`,
+    /// or its end.
     pub source: Option<String>,
 }
 
@@ -124,6 +127,15 @@ pub enum SignatureError {
     /// The signature was made with a key that is not configured for the source.
     #[error("the signature was made with a key that is not configured for this source")]
     UnknownKey,
+    /// No key is configured for the source, and one is for a directory that does not exist.
+    #[error(
+        "a key is configured for `{place}`, which is no directory, so that it is not known whose \
+         plugins it guards; correct `source` of that key in `[[plugins.keys]]` (`plugins.keys.source`)"
+    )]
+    NoSource {
+        /// The source of the key, cut.
+        place: String,
+    },
     /// The bytes are not those that were signed.
     #[error("the signature is not valid for these bytes; they or the signature were changed")]
     Invalid,
@@ -136,11 +148,16 @@ impl Keys {
         Self(keys)
     }
 
-    /// Returns the keys for the plugins of a source.
+    /// Returns the keys for the plugins of a source. Two spellings of one directory are one source.
     pub fn of_source(&self, source: &str) -> impl Iterator<Item = &Signer> {
         let is_for =
             move |key: &&TrustedKey| key.source.as_deref().is_none_or(|it| covers(it, source));
         self.0.iter().filter(is_for).map(|key| &key.signer)
+    }
+
+    /// Returns the sources that keys are bound to.
+    pub fn sources(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|key| key.source.as_deref())
     }
 
     /// Verifies the signature over a plugin's bytes. `signature` is the content of `file`, if that
@@ -158,7 +175,11 @@ impl Keys {
         file: &Path,
     ) -> Result<Verified, SignatureError> {
         if self.of_source(source).next().is_none() {
-            return Ok(Verified::NoKey);
+            // A misspelled source must not pass for a source without a key.
+            return match self.sources().find(|source| !Path::new(source).is_dir()) {
+                Some(wrong) => Err(SignatureError::NoSource { place: elided(wrong, 512) }),
+                None => Ok(Verified::NoKey),
+            };
         }
         let Some(text) = signature else {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -167,6 +188,9 @@ impl Keys {
         let malformed = |reason: String| SignatureError::Malformed { reason };
         if text.len() > MAX_FILE {
             return Err(malformed(format!("it has more than {MAX_FILE} bytes")));
+        }
+        if text.trim_end().lines().count() > LINES {
+            return Err(malformed("there is text after the signature".to_owned()));
         }
         let signature = Signature::decode(text).map_err(|error| malformed(error.to_string()))?;
         let mut refusal = SignatureError::UnknownKey;
@@ -190,11 +214,23 @@ impl Keys {
 fn covers(configured: &str, source: &str) -> bool {
     if let Some(path) = source.strip_prefix("file://") {
         let folder = Path::new(path).parent();
-        return configured == source || folder == Some(Path::new(configured));
+        return configured == source || folder.is_some_and(|folder| real(configured) == real_path(folder));
+    }
+    if !configured.contains("://") && !source.contains("://") {
+        return real(configured) == real(source);
     }
     let Some(rest) = source.strip_prefix(configured) else { return false };
     let is_url = configured.contains("://");
     rest.is_empty() || is_url && (configured.ends_with('/') || rest.starts_with(['/', ':', '@']))
+}
+
+/// Returns the directory that a source leads to, or its text if there is none.
+fn real(source: &str) -> PathBuf {
+    real_path(Path::new(source))
+}
+
+fn real_path(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// Returns the file of a plugin's signature: `git.wasm.minisig` for `git.wasm`.
@@ -234,8 +270,12 @@ mod tests {
         for text in [None, Some(signature(&pair)), Some("nonsense".to_owned())] {
             assert_eq!(verify(&none, BYTES, text.as_deref()), Ok(Verified::NoKey));
         }
-        let elsewhere = Keys::new(vec![TrustedKey::new(signer, Some("/other".to_owned()))]);
-        assert_eq!(verify(&elsewhere, BYTES, Some(&signature(&pair))), Ok(Verified::NoKey));
+        let of = |source: &str| {
+            Keys::new(vec![TrustedKey::new(signer.clone(), Some(source.to_owned()))])
+        };
+        assert_eq!(verify(&of("/"), BYTES, Some(&signature(&pair))), Ok(Verified::NoKey));
+        let wrong = verify(&of("/no such directory"), BYTES, Some(&signature(&pair)));
+        assert!(matches!(wrong, Err(SignatureError::NoSource { .. })), "{wrong:?}");
     }
 
     #[test]
@@ -252,7 +292,8 @@ mod tests {
         let foreign = signature(&other);
         assert_eq!(verify(&keys, BYTES, Some(&foreign)), Err(SignatureError::UnknownKey));
         assert!(matches!(verify(&keys, BYTES, None), Err(SignatureError::Missing { .. })));
-        for broken in ["", "x\ny\nz\nw", &text[..text.len() / 2], &"x".repeat(5_000)] {
+        let more = format!("{text}\nand more");
+        for broken in ["", "x\ny\nz\nw", &text[..text.len() / 2], &"x".repeat(5_000), &more] {
             let refused = verify(&keys, BYTES, Some(broken));
             assert!(matches!(refused, Err(SignatureError::Malformed { .. })), "{refused:?}");
         }

@@ -61,7 +61,10 @@ fn printed_configuration_serves_the_tools() {
     let with = |args: &[&str]| program(&world, args).args(["--config"]).args([&own]);
     let refused = with(&["call", "ping", r#"{"name": "Ada"}"#]).run().exits_with(4);
     refused.stderr_contains(&["is not approved", "palisade approve"]);
-    let _ = with(&["approve", "--yes"]).run().exits_with(0);
+    // Its words are more than a terminal shows.
+    let shown = with(&["approve", "--json"]).run().exits_with(0).json();
+    let digest = shown[0]["digest"].as_str().unwrap();
+    let _ = with(&["approve", "--all", "--yes", "--digest", digest]).run().exits_with(0);
     let called = with(&["call", "ping", r#"{"name": "Ada"}"#]).run().exits_with(0);
     assert_eq!(called.stdout, "Ada is here");
     let listed = with(&["list", "--json"]).run().exits_with(0).json();

@@ -197,7 +197,7 @@ const DATED: [&str; 19] = [
     "host/palisade/src/sandbox/cache/identity.rs",
     "host/palisade/src/sandbox/cache/usage.rs",
     "host/server/src/journal/time.rs",
-    "host/trust/src/lock.rs",
+    "host/trust/src/lock/revoked.rs",
     "host/trust/src/review.rs",
     "host/wasip2/src/sysroot.rs",
 ];

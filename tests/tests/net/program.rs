@@ -121,3 +121,18 @@ fn grants_that_others_or_tools_can_change_are_not_used() {
     let _ = refused.stderr_contains(&["are not used: they are in the workspace"]);
     assert_eq!(server.requests().len(), 1);
 }
+
+#[test]
+fn plugin_without_a_grant_is_looked_at_and_approved() {
+    let world = World::new();
+    let file = NET_FETCH.file();
+    let shown = program(&world, &["inspect", file.to_str().unwrap()]).run().exits_with(0);
+    assert!(shown.stdout.contains("here every one is refused"), "{}", shown.stdout);
+    let shown = program(&world, &["approve", "net_fetch", "--yes"]).run().exits_with(0);
+    assert!(shown.stdout.contains("wasi:http/outgoing-handler"), "{}", shown.stdout);
+    let input = json!({"authority": "localhost:1"}).to_string();
+    program(&world, &["call", "send_read", &input])
+        .run()
+        .exits_with(3)
+        .stderr_contains(&["palisade grant"]);
+}

@@ -43,7 +43,7 @@ fn plugins_variable_is_a_path_list_added_to_the_flag() {
         .map(|guest| guest.directory().to_string_lossy().into_owned());
     let three = guest::CANCEL_COMPUTE.directory();
     let named = format!("{one}::{two}");
-    let approve = program(&world, &["approve", "--yes"]).env("PALISADE_PLUGINS", &named);
+    let approve = program(&world, &["approve", "--all", "--yes"]).env("PALISADE_PLUGINS", &named);
     let _ = approve.run().exits_with(0);
     let ran = program(&world, &["list", "--json", "--no-builtin", "--plugins"])
         .args([three])

@@ -10,7 +10,7 @@ use palisade_tests::{Program, Wat, World};
 /// Without the approval no rule would loosen the policy for them.
 fn offering(world: &World, name: &str, tools: &[&str]) -> String {
     let file = installed(world, name, tools);
-    let _ = with_plugins(world, &["approve", "--yes"]).run().exits_with(0);
+    let _ = with_plugins(world, &["approve", "--all", "--yes"]).run().exits_with(0);
     file
 }
 

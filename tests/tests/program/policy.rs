@@ -269,7 +269,8 @@ fn user_disabling_shipped_tools_frees_their_names() {
         let world = World::new();
         namesake(&world, "read_file");
         world.file("palisade.toml", project);
-        let approve = program(&world, &["approve", "--yes", "--plugins"]).args([world.plugins()]);
+        let approve =
+            program(&world, &["approve", "--all", "--yes", "--plugins"]).args([world.plugins()]);
         let _ = approve.args(flags).run().exits_with(0);
         // A rule for the bare name covers the shipped tool only; a rule with the plugin's name
         // covers it.

@@ -4,6 +4,7 @@ use crate::{WORDS, approve, host, lock, plugin, program};
 use palisade::{ErrorClass, PermissionReason, ToolResult, json};
 use palisade_tests::wat::Told;
 use palisade_tests::{Wat, World};
+use palisade_trust::{Keys, LockedPlugins, Review};
 use std::fs;
 use std::os::unix::fs::symlink;
 
@@ -99,7 +100,7 @@ fn rollback_stops() {
     let _ = program(&world, &["call", "look"]).run().exits_with(0);
     world.install("git", &plugin("look").build());
     stops(&world, "look", "it is an earlier version, which was replaced");
-    program(&world, &["approve", "--yes"])
+    program(&world, &["approve", "git", "--yes"])
         .run()
         .exits_with(4)
         .stderr_contains(&["a later one was approved before", "--yes approves no older version"]);
@@ -122,7 +123,7 @@ fn older_version_stops_also_if_it_was_never_approved() {
     assert!(fs::read_to_string(lock(&world)).unwrap().contains("version_seen = \"1.10.0\""));
     world.install("git", &versioned("1.9.0"));
     stops(&world, "look", "its bytes differ");
-    program(&world, &["approve", "--yes"])
+    program(&world, &["approve", "git", "--yes"])
         .run()
         .exits_with(4)
         .stderr_contains(&["this is 1.9.0, and 1.10.0 was approved before"]);
@@ -192,9 +193,54 @@ fn revoked_plugin_stops_under_every_name() {
     fs::rename(world.plugins().join("git.wasm"), world.plugins().join("git2.wasm")).unwrap();
     stops(&world, "look", "its approval was revoked");
     program(&world, &["revoke", "git"]).run().exits_with(3).stderr_contains(&["no plugin `git`"]);
-    program(&world, &["approve", "--yes"])
+    program(&world, &["approve", "git2", "--yes"])
         .run()
         .exits_with(4)
         .stderr_contains(&["only a person at a terminal approves it again"]);
     program(&world, &["revoke", "csv"]).run().exits_with(3).stderr_contains(&["no plugin `csv`"]);
+}
+
+#[test]
+fn version_without_an_order_is_no_way_around_a_rollback() {
+    let world = World::new();
+    world.install("git", &versioned("2.0.0"));
+    approve(&world);
+    let highest = || {
+        let text = fs::read_to_string(lock(&world)).unwrap();
+        text.lines().find(|line| line.starts_with("version_seen")).unwrap().to_owned()
+    };
+    for other in [versioned("latest"), plugin("look").extra("(func $none)").build()] {
+        world.install("git", &other);
+        let ran = program(&world, &["approve", "git", "--yes"]).run().exits_with(4);
+        ran.stderr_contains(&["and 2.0.0 was approved before", "answer at a terminal"]);
+        // A person may approve it, and the highest version stays.
+        let found = host(&world).unapproved().remove(0);
+        let locked = LockedPlugins::open(lock(&world)).unwrap();
+        let review = Review::new(&locked, &Keys::default(), &found).unwrap();
+        review.approve(&lock(&world)).unwrap();
+        assert_eq!(highest(), "version_seen = \"2.0.0\"");
+    }
+    world.install("git", &versioned("1.0.0"));
+    let ran = program(&world, &["approve", "git", "--yes"]).run().exits_with(4);
+    ran.stderr_contains(&["this is 1.0.0, and 2.0.0 was approved before"]);
+}
+
+#[test]
+fn command_that_approves_can_be_pasted() {
+    let world = World::new();
+    for name in ["--yes", "a b; touch pwned", "it's"] {
+        world.install(name, &plugin("look").build());
+        let listed = program(&world, &["list"]).run().exits_with(0).stderr;
+        let command = listed.split('`').find(|it| it.starts_with("palisade approve")).unwrap();
+        let words = command.strip_prefix("palisade ").unwrap();
+        // The shell splits the words as after a paste.
+        let script = format!("for word in {words}; do printf '%s\\n' \"$word\"; done");
+        let split = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+        let split = String::from_utf8(split.stdout).unwrap();
+        let split: Vec<&str> = split.lines().collect();
+        assert_eq!(split.last(), Some(&name), "{listed}");
+        let ran = program(&world, &split).run().exits_with(4);
+        ran.stderr_contains(&["nobody can be asked here"]);
+        fs::remove_file(world.plugins().join(format!("{name}.wasm"))).unwrap();
+    }
 }

@@ -114,7 +114,7 @@ fn directory_of_the_command_line_is_loaded_without_its_rules() {
         "was named for this run only; `palisade approve git` shows it and asks",
     ]);
     let _ = program(&world, &words).args(["--allow", "write"]).run().exits_with(0);
-    let yes = ["approve", "--yes", "--plugins", plugins.to_str().unwrap()];
+    let yes = ["approve", "git", "--yes", "--plugins", plugins.to_str().unwrap()];
     let _ = program(&world, &yes).run().exits_with(0);
     let _ = program(&world, &words).run().exits_with(0);
 }
@@ -175,5 +175,47 @@ fn unwritable_words_about_approvals_are_1() {
         let ran = program(&world, words).stdout(full).run_into();
         assert_eq!(ran.code, 1, "{words:?}: {ran:?}");
         ran.stderr_contains(&["error: cannot write the output"]);
+    }
+}
+
+#[test]
+fn yes_needs_names_or_all() {
+    let world = with_git();
+    let ran = program(&world, &["approve", "--yes"]).run().exits_with(2);
+    ran.stderr_contains(&["--yes", "--all"]);
+    assert!(!lock(&world).exists());
+    let _ = program(&world, &["approve", "--all", "git", "--yes"]).run().exits_with(2);
+    let _ = program(&world, &["approve", "--all", "--yes"]).run().exits_with(0);
+    assert!(lock(&world).exists());
+}
+
+#[test]
+fn name_in_several_directories_needs_its_source() {
+    let world = with_git();
+    let other = world.outer().join("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("git.wasm"), plugin("sum").build()).unwrap();
+    let words = ["approve", "git", "--yes", "--plugins", other.to_str().unwrap()];
+    let ran = program(&world, &words).run().exits_with(2);
+    ran.stderr_contains(&["--source", other.to_str().unwrap()]);
+    assert!(!lock(&world).exists());
+    let ran = program(&world, &words).args(["--source"]).args([&other]).run().exits_with(0);
+    assert_eq!(ran.stdout.matches("is approved.").count(), 1, "{ran:?}");
+    assert!(fs::read_to_string(lock(&world)).unwrap().contains("other"));
+}
+
+#[test]
+fn damaged_file_of_an_approved_plugin_has_changed_since() {
+    let world = with_git();
+    approve(&world);
+    for damaged in [&b"no plugin at all"[..], b"\0asm\x0d\0\x01\0", b"\0asm\x01\0\0\0"] {
+        world.install("git", damaged);
+        let ran = program(&world, &["list"]).run().exits_with(0);
+        ran.stderr_contains(&["git.wasm: it has changed since it was approved, and "]);
+        let ran = program(&world, &["approve"]).run().exits_with(0);
+        ran.stderr_contains(&["git.wasm: it has changed since it was approved, and "]);
+        assert!(!ran.stdout.contains("Every plugin is approved."), "{ran:?}");
+        let ran = program(&world, &["approve", "git", "--yes"]).run().exits_with(6);
+        ran.stderr_contains(&["`git` cannot be approved: it has changed since"]);
     }
 }

@@ -35,7 +35,7 @@ fn trust(world: &World, keys: &[&str]) {
 }
 
 fn approved(world: &World, words: &[&str]) -> Ran {
-    program(world, &[&["approve", "--yes"], words].concat()).run()
+    program(world, &[&["approve", "--all", "--yes"], words].concat()).run()
 }
 
 #[test]
@@ -113,4 +113,116 @@ fn keys_are_checked_private_and_never_replaced() {
     world.file("palisade.toml", "");
     world.install("git", &plugin("look").build());
     approve(&world);
+}
+
+/// Writes a configuration that trusts a key for this source.
+fn trust_source(world: &World, key: &str, source: &str) {
+    let text = format!(
+        "{}[[plugins.keys]]\nkey = \"{key}\"\nsource = \"{source}\"\n",
+        configuration(world)
+    );
+    fs::create_dir_all(lock(world).parent().unwrap()).unwrap();
+    fs::write(lock(world).with_file_name("palisade.toml"), text).unwrap();
+}
+
+#[test]
+fn key_holds_for_every_spelling_of_its_source() {
+    let world = World::new();
+    world.install("git", &plugin("look").build());
+    let (_, public) = keys(&world, "author");
+    let plugins = world.plugins().display().to_string();
+    let (parent, folder) = plugins.rsplit_once('/').unwrap();
+    std::os::unix::fs::symlink(&plugins, world.outer().join("link")).unwrap();
+    let link = world.outer().join("link").display().to_string();
+    for source in [
+        format!("{parent}/./{folder}"),
+        format!("{plugins}/."),
+        format!("{plugins}//"),
+        format!("{plugins}/../{folder}"),
+        link,
+    ] {
+        trust_source(&world, &public, &source);
+        let ran = approved(&world, &[]).exits_with(6);
+        ran.stderr_contains(&["there is no signature"]);
+        assert!(!lock(&world).exists(), "{source}");
+    }
+}
+
+#[test]
+fn key_of_a_source_that_does_not_exist_approves_nothing() {
+    let world = World::new();
+    world.install("git", &plugin("look").build());
+    let (_, public) = keys(&world, "author");
+    let wrong = format!("{}x", world.plugins().display());
+    trust_source(&world, &public, &wrong);
+    let ran = approved(&world, &[]).exits_with(6);
+    ran.stderr_contains(&[&wrong, "no directory", "plugins.keys.source"]);
+    // A directory that exists, and is not one that this run loads, is told.
+    fs::create_dir(&wrong).unwrap();
+    let ran = approved(&world, &[]).exits_with(0);
+    ran.stderr_contains(&[&wrong, "no plugin of this run is in it"]);
+}
+
+#[test]
+fn bad_signature_file_stops_its_own_plugin_alone() {
+    for is_pipe in [true, false] {
+        let world = World::new();
+        world.install("bad", &plugin("look").build());
+        world.install("git", &plugin("sum").build());
+        let (secret, public) = keys(&world, "author");
+        sign(&world, &secret);
+        let beside = world.plugins().join("bad.wasm.minisig");
+        if is_pipe {
+            let made = std::process::Command::new("mkfifo").arg(&beside).status().unwrap();
+            assert!(made.success());
+        } else {
+            fs::create_dir(&beside).unwrap();
+        }
+        trust(&world, &[&public]);
+        let ran = approved(&world, &[]).exits_with(6);
+        ran.stderr_contains(&["`bad`: the signature"]);
+        assert!(ran.stdout.contains("`git` is approved."), "{ran:?}");
+        // Without a key nothing reads it.
+        trust(&world, &[]);
+        let ran = program(&world, &["approve", "bad", "--yes"]).run().exits_with(0);
+        assert!(ran.stdout.contains("`bad` is approved."), "{ran:?}");
+    }
+}
+
+#[test]
+fn too_long_signature_file_is_a_problem_of_its_plugin() {
+    let world = World::new();
+    world.install("git", &plugin("look").build());
+    let (secret, public) = keys(&world, "author");
+    sign(&world, &secret);
+    trust(&world, &[&public]);
+    let beside = world.plugins().join("git.wasm.minisig");
+    let text = fs::read_to_string(&beside).unwrap();
+    fs::write(&beside, "x".repeat(5_000)).unwrap();
+    approved(&world, &[]).exits_with(6).stderr_contains(&["`git`: the signature"]);
+    fs::write(&beside, text + "and more\n").unwrap();
+    approved(&world, &[]).exits_with(6).stderr_contains(&["text after the signature"]);
+}
+
+#[test]
+fn key_that_is_configured_later_is_told_and_pinned_by_name() {
+    let world = World::new();
+    world.install("git", &plugin("look").build());
+    approve(&world);
+    let (secret, public) = keys(&world, "author");
+    trust(&world, &[&public]);
+    let doctor = program(&world, &["doctor"]).run();
+    let said = "1 approved plugin has no signature of a configured key: git";
+    assert!(doctor.stdout.contains(said), "{doctor:?}");
+    program(&world, &["approve", "git", "--yes"])
+        .run()
+        .exits_with(6)
+        .stderr_contains(&["there is no signature"]);
+    sign(&world, &secret);
+    let ran = program(&world, &["approve", "git", "--yes"]).run().exits_with(0);
+    assert!(ran.stdout.contains(&format!("signature  valid, by {public}")), "{ran:?}");
+    assert!(fs::read_to_string(lock(&world)).unwrap().contains(&public));
+    let doctor = program(&world, &["doctor"]).run();
+    assert!(!doctor.stdout.contains("no signature of a configured key"), "{doctor:?}");
+    let _ = program(&world, &["call", "look"]).run().exits_with(0);
 }

@@ -35,7 +35,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     check_digest(args, &fetched)?;
     let looked = installing.look(&name, &source, &fetched)?;
     let was_approved = looked.review.state == State::Approved;
-    let asking = Asking { of: Occasion::Choice, consent: args.consent };
+    let asking = Asking::one(Occasion::Add, args.consent);
     let exit = installing.install(&asking, &looked)?;
     if exit == Exit::Ok {
         let name = shown(name.as_str());

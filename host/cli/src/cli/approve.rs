@@ -1,6 +1,7 @@
 //! `palisade approve`: shows plugins that are not approved, and asks.
 
 mod ask;
+mod pending;
 pub(super) mod shown;
 
 pub(super) use ask::before_calls;
@@ -10,79 +11,74 @@ use super::exit::{Exit, Failure};
 use super::output;
 use super::prompt::{self, YesNo};
 use super::wrap::columns;
-use super::{hint, setup, trust};
+use super::{hint, setup, trust, unconnected};
 use palisade::plugins::{Cause, Plugin};
 use palisade::tool::text::elided;
-use palisade::{Host, HostBuilder};
 use palisade_trust::{Keys, LockedPlugins, Obstacle, Review};
+use pending::Pending;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
+
+/// The most lines of 80 columns that a terminal is trusted to show to a person.
+const MOST_LINES: usize = 2_000;
 
 pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     if common.locked {
         return Err(Failure::usage("--locked approves nothing; leave it out to approve a plugin"));
     }
+    if args.consent.yes && args.names.is_empty() && !args.all {
+        return Err(Failure::usage(
+            "--yes approves what it names: add the names of plugins, or --all for each one that is new or has changed",
+        ));
+    }
     let settings = setup::settings(common)?;
     let locked = Arc::new(trust::of_all(common)?);
-    let host = builder(common, &settings, locked.clone())?.build()?;
+    // Before anything is shown: an approval that cannot be written needs no answer.
+    let lock = if args.json { None } else { Some(trust::writable_lock(common)?) };
+    let base = setup::builder(common, &settings)?.approvals(locked.clone());
+    let host = unconnected::add_to(base, common)?.build()?;
     let keys = trust::keys(&settings);
+    trust::show_idle_keys(&settings, &keys);
     let mut broken = host.rejected();
     broken.retain(|rejected| rejected.cause != Cause::NotApproved);
     setup::show_rejected(&broken);
-    let pending = pending(common, &host, &args.names)?;
-    if args.json {
-        let all: Result<Vec<Value>, Failure> = pending
-            .iter()
-            .map(|plugin| Ok(shown::json(&review(&locked, &keys, plugin)?)))
-            .collect();
-        output::json(&all?)?;
+    let pending = Pending { common, args, host: &host, locked: &locked, keys: &keys };
+    let plugins = pending.plugins()?;
+    let Some(lock) = lock else {
+        let reviews = plugins.iter().filter_map(|plugin| looked_at(&locked, &keys, plugin).ok());
+        output::json(&reviews.map(|review| shown::json(&review)).collect::<Vec<Value>>())?;
+        return Ok(Exit::Ok);
+    };
+    if plugins.is_empty() {
+        let nothing = match broken.len() {
+            0 if host.unapproved().is_empty() => "Every plugin is approved.".to_owned(),
+            0 => "No plugin waits for an approval.".to_owned(),
+            count => format!("No plugin waits for an approval. Rejected files: {count}."),
+        };
+        output::text(&output::prose(&nothing))?;
         return Ok(Exit::Ok);
     }
-    if pending.is_empty() {
-        output::text(&output::prose("Every plugin is approved."))?;
-        return Ok(Exit::Ok);
-    }
+    let run = Run { common, args, locked: &locked, keys: &keys, lock: &lock };
     let mut exit = Exit::Ok;
-    for plugin in &pending {
-        let one = decide(args, &locked, &keys, plugin)?;
+    for (index, plugin) in plugins.iter().enumerate() {
+        let one = run.decide(plugin, Position { index, of: plugins.len() })?;
         exit = if exit == Exit::Ok { one } else { exit };
     }
     Ok(exit)
 }
 
-/// Returns the builder of a host that obeys these approvals.
-fn builder(
-    common: &Common,
-    settings: &crate::config::Settings,
-    locked: Arc<LockedPlugins>,
-) -> Result<HostBuilder, Failure> {
-    Ok(setup::builder(common, settings)?.approvals(locked))
+/// Reads and verifies a plugin. A problem is reported, and is one of this plugin alone.
+fn looked_at(locked: &LockedPlugins, keys: &Keys, plugin: &Plugin) -> Result<Review, Exit> {
+    Review::new(locked, keys, plugin).map_err(|error| {
+        let name = elided(plugin.name(), 128);
+        let line = format!("`{name}` cannot be looked at: {error}");
+        output::problem("not approved:", &line);
+        Exit::Invalid
+    })
 }
 
-/// Returns the plugins to look at: those of these names, or all that are not approved.
-fn pending(common: &Common, host: &Host, names: &[String]) -> Result<Vec<Plugin>, Failure> {
-    let unapproved = host.unapproved();
-    for name in names {
-        if unapproved.iter().any(|plugin| plugin.name() == name) {
-            continue;
-        }
-        let shown = elided(name, 128);
-        if host.plugins().iter().any(|plugin| plugin.name() == name) {
-            output::note(&format!("`{shown}` is approved already"));
-        } else {
-            let list = hint::command(common, "list");
-            return Err(Failure::new(
-                Exit::NotFound,
-                format!("there is no plugin `{shown}`; `{list}` shows the plugins there are"),
-            ));
-        }
-    }
-    let is_meant =
-        |plugin: &Plugin| names.is_empty() || names.iter().any(|name| name == plugin.name());
-    Ok(unapproved.into_iter().filter(is_meant).collect())
-}
-
+/// Reads and verifies a plugin.
 pub(super) fn review(
     locked: &LockedPlugins,
     keys: &Keys,
@@ -94,29 +90,61 @@ pub(super) fn review(
     })
 }
 
-/// Shows one plugin, and approves it if nothing forbids that and the person says yes.
-fn decide(
-    args: &Args,
-    locked: &LockedPlugins,
-    keys: &Keys,
-    plugin: &Plugin,
-) -> Result<Exit, Failure> {
-    let review = review(locked, keys, plugin)?;
-    let asking = Asking { of: Occasion::Choice, consent: args.consent };
-    let exit = ask_for(&asking, plugin, &review)?;
-    if exit == Exit::Ok {
-        write(locked, &review)?;
+/// The position of a plugin among those that wait.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Position {
+    index: usize,
+    of: usize,
+}
+
+/// One run of `approve`.
+struct Run<'a> {
+    common: &'a Common,
+    args: &'a Args,
+    locked: &'a LockedPlugins,
+    keys: &'a Keys,
+    lock: &'a Path,
+}
+
+impl Run<'_> {
+    /// Shows one plugin, and approves it if nothing forbids that and the person says yes.
+    fn decide(&self, plugin: &Plugin, position: Position) -> Result<Exit, Failure> {
+        let args = self.args;
+        let review = match looked_at(self.locked, self.keys, plugin) {
+            Ok(review) => review,
+            Err(exit) => return Ok(exit),
+        };
+        let digest = args.digest.as_deref();
+        let asking = Asking { of: Occasion::Choice, consent: args.consent, digest, position };
+        match ask_for(self.common, &asking, plugin, &review)? {
+            Exit::Ok => {}
+            exit => return Ok(exit),
+        }
         let name = elided(plugin.name(), 128);
+        review.approve(self.lock)?;
         output::text(&output::prose(&format!("`{name}` is approved.")))?;
+        match &review.project {
+            None => Ok(Exit::Ok),
+            Some(project) => {
+                let project = elided(&project.to_string_lossy(), 512);
+                let line = format!(
+                    "`{name}`: the project still refuses it: install the file that `{project}` names, or change that lock"
+                );
+                output::problem("refused:", &line);
+                Ok(Exit::Denied)
+            }
+        }
     }
-    Ok(exit)
 }
 
 /// How a person is asked about a plugin.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asking {
-    pub(super) of: Occasion,
-    pub(super) consent: Consent,
+pub(super) struct Asking<'a> {
+    of: Occasion,
+    consent: Consent,
+    /// The only digest that is approved, if the command line names one.
+    digest: Option<&'a str>,
+    position: Position,
 }
 
 /// Why a person looks at a plugin.
@@ -124,54 +152,90 @@ pub(super) struct Asking {
 pub(super) enum Occasion {
     /// The person chose these bytes. At a terminal they may be older ones, or revoked ones.
     Choice,
+    /// The same, of a source.
+    Add,
     /// A source has other bytes than before.
     Update,
 }
 
+impl Asking<'_> {
+    /// Asks about the plugin of a source.
+    pub(super) fn one(of: Occasion, consent: Consent) -> Self {
+        Self { of, consent, digest: None, position: Position { index: 0, of: 1 } }
+    }
+}
+
 /// Shows a plugin and asks about it, unless something forbids the approval. Success means yes.
-pub(super) fn ask_for(asking: &Asking, plugin: &Plugin, review: &Review) -> Result<Exit, Failure> {
-    output::text(&shown::text(plugin, review, columns(std::io::stdout())))?;
+pub(super) fn ask_for(
+    common: &Common,
+    asking: &Asking<'_>,
+    plugin: &Plugin,
+    review: &Review,
+) -> Result<Exit, Failure> {
     let name = elided(plugin.name(), 128);
+    let refused = |reason: &str| {
+        output::problem("not approved:", &format!("`{name}`: {reason}"));
+        Ok(Exit::Denied)
+    };
+    let digest = review.entry.digest.to_string();
+    if asking.digest.is_some_and(|named| *named != digest) {
+        return refused(&format!("it has the digest {digest}, and --digest names another one"));
+    }
+    let text = shown::text(plugin, review, columns(std::io::stdout()));
+    if asking.digest.is_none() && is_too_long(&text) {
+        return refused(&too_long(common, asking.of, review));
+    }
+    output::text(&text)?;
     if let Some(obstacle) = review.obstacles().into_iter().find(|it| stops(asking, it)) {
-        output::problem(
-            "not approved:",
-            &format!("`{name}`: {}", remedy_for(asking.of, &obstacle)),
-        );
+        let _ = refused(&remedy_for(asking.of, &obstacle))?;
         return Ok(match obstacle {
             Obstacle::Signature(_) => Exit::Invalid,
             _ => Exit::Denied,
         });
     }
-    let is_given = asking.consent.yes;
-    match if is_given { Ok(YesNo::Yes) } else { prompt::yes_or_no(&question(plugin)) } {
+    let answer = match asking.consent.yes {
+        true => Ok(YesNo::Yes),
+        false => prompt::yes_or_no(&question(plugin, asking.position)),
+    };
+    match answer {
         Ok(YesNo::Yes) => Ok(Exit::Ok),
         Ok(YesNo::No) => Ok(Exit::Denied),
-        Err(_) => {
-            output::problem(
-                "not approved:",
-                &format!("`{name}`: nobody can be asked here; --yes approves what is shown"),
-            );
-            Ok(Exit::Denied)
+        Err(_) => refused("nobody can be asked here; --yes approves what is shown"),
+    }
+}
+
+/// Returns true if a terminal would have lost the beginning of a text when it shows the end.
+fn is_too_long(text: &str) -> bool {
+    text.lines().count().max(text.len() / 80) > MOST_LINES
+}
+
+/// Returns the refusal of a plugin with more words than a terminal shows.
+fn too_long(common: &Common, of: Occasion, review: &Review) -> String {
+    if of != Occasion::Choice {
+        return "it has more words than a terminal shows: put its file into a directory of plugins, and approve it there by its digest (`palisade approve --json`)".to_owned();
+    }
+    let one = hint::named(&hint::command(common, "approve --json"), &review.entry.name);
+    let digest = review.entry.digest;
+    format!(
+        "{}; it has more words than a terminal shows: read them in the file of `{one} > FILE`, and then approve it with `--digest {digest}`",
+        review.state.in_words()
+    )
+}
+
+/// Returns the question about a plugin.
+fn question(plugin: &Plugin, position: Position) -> String {
+    let name = elided(plugin.name(), 128);
+    match position {
+        Position { of: 0 | 1, .. } => format!("Approve `{name}`? [y]es, [N]o: "),
+        Position { index, of } => {
+            format!("Approve `{name}`, {} of {of}? [y]es, [N]o: ", index + 1)
         }
     }
 }
 
-/// Returns the question about a plugin.
-fn question(plugin: &Plugin) -> String {
-    format!("Approve `{}`? [y]es, [N]o: ", elided(plugin.name(), 128))
-}
-
-/// Writes the approval into the user's lock.
-fn write(locked: &LockedPlugins, review: &Review) -> Result<(), Failure> {
-    let path: PathBuf = locked.path().map(Into::into).ok_or_else(|| {
-        Failure::usage("there is no directory for palisade.lock; name a file with --config")
-    })?;
-    Ok(review.approve(&path)?)
-}
-
 /// Returns true if an obstacle forbids the approval. A person who is asked has seen a rollback and
 /// a revocation.
-pub(super) fn stops(asking: &Asking, obstacle: &Obstacle) -> bool {
+pub(super) fn stops(asking: &Asking<'_>, obstacle: &Obstacle) -> bool {
     match obstacle {
         Obstacle::NewSigner { .. } => !asking.consent.new_signer,
         Obstacle::Rollback { .. } | Obstacle::Revoked => {

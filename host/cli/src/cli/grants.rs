@@ -125,10 +125,13 @@ fn refuse_in_workspace(common: &Common, file: &Path) -> Result<(), Failure> {
 
 /// Adds the grants to a host. Without any, it stays as it is.
 pub(super) fn add_to(base: HostBuilder, common: &Common) -> Result<HostBuilder, Failure> {
+    let grants = all(common)?;
+    Ok(if grants.is_empty() { base } else { base.powers(Arc::new(grants)) })
+}
+
+/// Returns the grants of all plugins.
+pub(super) fn all(common: &Common) -> Result<Grants, Failure> {
     let file = read(common)?;
-    if file.entries().is_empty() {
-        return Ok(base);
-    }
     let variable = |name: &str| std::env::var(name).ok();
     let mut grants = Grants::new(Network::default());
     for entry in file.entries() {
@@ -136,7 +139,7 @@ pub(super) fn add_to(base: HostBuilder, common: &Common) -> Result<HostBuilder, 
             grants = grants.plugin(digest, entry.resolve(&variable));
         }
     }
-    Ok(base.powers(Arc::new(grants)))
+    Ok(grants)
 }
 
 /// Returns the digests of the files that have the grants of an entry.

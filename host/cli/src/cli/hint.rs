@@ -1,6 +1,8 @@
 //! Hints for a person whose input was refused.
 
 use super::args::Common;
+use palisade::tool::text::elided;
+use palisade_trust::shell_word as quoted;
 
 /// Returns the command line of a subcommand, with the options of this run on which its tools
 /// depend.
@@ -27,16 +29,13 @@ pub(super) fn command(common: &Common, words: &str) -> String {
 
 /// Returns the command that approves a plugin.
 pub(super) fn approve(plugin: &str) -> String {
-    format!("palisade approve {}", quoted(&palisade::tool::text::elided(plugin, 128)))
+    named("palisade approve", plugin)
 }
 
-/// Quotes a word for a shell, if it needs that.
-fn quoted(word: &str) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "_-./+:=@%,".contains(letter);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
+/// Returns a command with the name of a plugin behind it, which is no option of the command.
+pub(super) fn named(command: &str, plugin: &str) -> String {
+    let end = if plugin.starts_with('-') { " --" } else { "" };
+    format!("{command}{end} {}", quoted(&elided(plugin, 128)))
 }
 
 /// Returns the hint for an input of which the parser says this, if the slip is a common one.
@@ -73,11 +72,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_quoted_for_a_shell() {
-        assert_eq!(quoted("./plug-ins/a_b.c"), "./plug-ins/a_b.c");
-        assert_eq!(quoted("my plugins"), "'my plugins'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
+    fn name_of_a_plugin_is_one_word_and_no_option() {
+        assert_eq!(approve("git"), "palisade approve git");
+        assert_eq!(approve("--yes"), "palisade approve -- --yes");
+        assert_eq!(approve("a; b"), "palisade approve 'a; b'");
     }
 
     #[test]

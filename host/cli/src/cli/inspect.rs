@@ -4,15 +4,16 @@ use super::args::{Common, Inspect};
 use super::exit::{Exit, Failure};
 use super::output::{self, Cell};
 use super::wrap::{columns, hanging, width};
-use super::{hint, list, offers, setup, style};
+use super::{hint, list, offers, setup, style, trust};
 use palisade::internal::{Power, sandbox_contents};
 use palisade::plugins::{Plugin, PluginApproval};
 use palisade::registry::Registered;
-use palisade::sandbox::World;
+use palisade::sandbox::{Import, World};
 use palisade::tool::text::visible;
-use palisade::{Definition, Host, HostBuilder};
+use palisade::{Definition, Host, HostBuilder, SideEffects};
 use palisade_trust::ToolWords;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -35,15 +36,29 @@ pub(super) fn run(common: &Common, args: &Inspect) -> Result<Exit, Failure> {
         let mut shown = tool_json(&tool, plugin.as_ref());
         offers::add_to(&mut shown, plugin.as_slice());
         plugin.iter().for_each(|plugin| add_left_out(&mut shown, plugin));
+        shown["approval"] = json!(plugin.as_ref().map(list::approval));
         output::json(&shown)?;
     } else {
         let room = columns(std::io::stdout());
         let of_plugin = plugin.as_ref().map(|plugin| plugin_text(plugin, room));
         let power = plugin.as_ref().map_or(Power::Class, power);
         let of_tool = tool_text(tool.definition(), power, room);
-        output::text(&(of_tool + &of_plugin.unwrap_or_default()))?;
+        let approval = approval(common, plugin.as_ref(), room)?;
+        output::text(&(of_tool + &of_plugin.unwrap_or_default() + &approval))?;
     }
     Ok(Exit::Ok)
+}
+
+/// Says why a loaded plugin may be called, with the signer of an approved one.
+fn approval(common: &Common, plugin: Option<&Plugin>, room: usize) -> Result<String, Failure> {
+    let Some(plugin) = plugin else { return Ok(String::new()) };
+    let signer = trust::of_all(common)?.signer(plugin.name(), plugin.digest());
+    let state = list::approval(plugin);
+    let shown = match signer {
+        Some(signer) if state == "approved" => format!("{state}, signed with {signer}"),
+        _ => state.to_owned(),
+    };
+    Ok(fact("approval", &shown, room))
 }
 
 /// Returns the plugin that is not approved and has a tool of this name.
@@ -117,6 +132,35 @@ pub(super) fn plugin_json(host: &Host, plugin: &Plugin) -> Value {
     shown
 }
 
+/// Formats a plugin with its tools as [`plugin_with_tools`] does, with the interfaces that every
+/// plugin may have on one line.
+pub(super) fn plugin_to_approve(plugin: &Plugin, room: usize) -> String {
+    let tools: Vec<String> =
+        plugin.definitions().iter().map(|tool| tool_text(tool, power(plugin), room)).collect();
+    tools.join("\n") + &plugin_facts(plugin, &summed_imports(plugin, room), room)
+}
+
+/// Sums up the imports of WASI that reach nothing outside of the sandbox.
+fn summed_imports(plugin: &Plugin, room: usize) -> String {
+    let (plain, special): (Vec<_>, Vec<_>) = plugin.imports().iter().partition(|import| {
+        let is_of = |package: &str| import.name.starts_with(package);
+        is_of("wasi:") && !is_of("wasi:http") && !is_of("wasi:sockets")
+    });
+    let line = |import: &&Import| fact("", &format!("{}: {}", import.name, import.meaning), room);
+    let special: String = special.iter().map(line).collect();
+    let names: BTreeSet<&str> =
+        plain.iter().filter_map(|import| import.name.split('/').next()).collect();
+    let plain = match plain.len() {
+        0 => String::new(),
+        count => {
+            let names: Vec<&str> = names.into_iter().collect();
+            let names = names.join(", ");
+            fact("", &format!("{count} interfaces of WASI, within the sandbox: {names}"), room)
+        }
+    };
+    special + &plain
+}
+
 /// Formats a plugin with its tools.
 pub(super) fn plugin_with_tools(plugin: &Plugin, room: usize) -> String {
     let tools: Vec<String> =
@@ -172,7 +216,28 @@ fn tool_text(definition: &Definition, power: Power, room: usize) -> String {
     if let Some(output) = definition.output_schema() {
         text.push_str(&schema("output", output.as_value(), room));
     }
+    text + &notes(definition, room)
+}
+
+/// Formats what few tools say of themselves: a timeout, metadata, and that a repeated call does
+/// more than one call.
+fn notes(definition: &Definition, room: usize) -> String {
+    let mut text = String::new();
+    if !definition.is_idempotent() {
+        text.push_str(&fact("repeated", "a second call may do more than one call", room));
+    }
+    if let Some(timeout) = definition.timeout() {
+        text.push_str(&fact("timeout", &format!("{} ms", timeout.as_millis()), room));
+    }
+    if !definition.metadata().is_empty() {
+        text.push_str(&schema("metadata", &json!(definition.metadata()), room));
+    }
     text
+}
+
+/// Returns the contents of the sandbox that the tools of a class get.
+pub(super) fn sandbox_of(plugin: &Plugin, class: SideEffects) -> &'static str {
+    sandbox_contents(class, power(plugin))
 }
 
 /// Begins each line of a description, which is text of a plugin.
@@ -220,14 +285,18 @@ fn plugin_text(plugin: &Plugin, room: usize) -> String {
         .iter()
         .map(|import| vec![format!("{FACTS}{}", import.name).into(), import.meaning.into()])
         .collect();
+    plugin_facts(plugin, &output::table(&rows), room)
+}
+
+fn plugin_facts(plugin: &Plugin, imports: &str, room: usize) -> String {
     format!(
         "\n{}{}{}{}{}  imports\n{}{}",
         heading(plugin.name(), plugin.file(), room),
         fact("digest", &plugin.digest().to_string(), room),
         world(plugin, room),
         grants(plugin, room),
-        offers::of(plugin),
-        output::table(&rows),
+        offers::of(plugin, room),
+        imports,
         left_out(plugin),
     )
 }

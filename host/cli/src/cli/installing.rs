@@ -99,10 +99,10 @@ impl<'a> Installing<'a> {
 
     /// Asks about a plugin, and installs it after a yes. A plugin that is approved as it is was
     /// asked about before.
-    pub(super) fn install(&self, asking: &Asking, looked: &Looked) -> Result<Exit, Failure> {
+    pub(super) fn install(&self, asking: &Asking<'_>, looked: &Looked) -> Result<Exit, Failure> {
         let exit = match looked.review.state {
             State::Approved => Exit::Ok,
-            _ => ask_for(asking, &looked.plugin, &looked.review)?,
+            _ => ask_for(self.common, asking, &looked.plugin, &looked.review)?,
         };
         if exit != Exit::Ok {
             return Ok(exit);

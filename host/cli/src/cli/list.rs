@@ -7,9 +7,11 @@ use super::unused_rules::{self, Told};
 use super::{offers, setup};
 use crate::config::Settings;
 use palisade::Host;
+use palisade::plugins::{Plugin, PluginApproval};
 use palisade::registry::Registered;
 use palisade::tool::text::elided;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 pub(super) fn run(common: &Common, args: &List) -> Result<Exit, Failure> {
     let settings = setup::settings(common)?;
@@ -31,7 +33,12 @@ pub(super) fn run(common: &Common, args: &List) -> Result<Exit, Failure> {
 }
 
 fn as_json(host: &Host) -> Value {
-    let tools: Vec<Value> = host.tools(host.session()).iter().map(|tool| entry(tool)).collect();
+    let with_approval = |tool: &Arc<Registered>| {
+        let mut entry = entry(tool);
+        entry["approval"] = json!(host.plugin_of(tool).as_ref().map(approval));
+        entry
+    };
+    let tools: Vec<Value> = host.tools(host.session()).iter().map(with_approval).collect();
     let rejected: Vec<Value> =
         host.rejected().iter().map(|r| json!({"file": r.file, "reason": r.reason})).collect();
     let mut listed = json!({"tools": tools, "rejected": rejected});
@@ -43,6 +50,17 @@ fn as_json(host: &Host) -> Value {
     }
     offers::add_to(&mut listed, &host.plugins());
     listed
+}
+
+/// Returns the name of what lets a plugin be called.
+pub(super) fn approval(plugin: &Plugin) -> &'static str {
+    match (plugin.path(), plugin.approval()) {
+        (None, _) => "shipped",
+        (_, PluginApproval::Approved) => "approved",
+        (_, PluginApproval::ThisRun) => "this run",
+        (_, PluginApproval::Missing(_)) => "missing",
+        (_, _) => "unknown",
+    }
 }
 
 pub(super) fn entry(tool: &Registered) -> Value {

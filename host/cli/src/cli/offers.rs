@@ -1,8 +1,10 @@
 //! The documents, document templates and prompts of plugins, as `list` and `inspect` show them.
 
 use super::output::{self, Cell};
+use super::wrap::hanging;
 use palisade::plugins::Plugin;
 use palisade::tool::offer::{Argument, Item, Prompt, Template};
+use palisade::tool::text::elided;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -33,14 +35,58 @@ pub(super) fn table(plugins: &[Plugin]) -> String {
     format!("\n{}", output::table(&std::iter::once(head).chain(rows).collect::<Vec<_>>()))
 }
 
-/// Returns the offers of one plugin, indented for `inspect`.
-pub(super) fn of(plugin: &Plugin) -> String {
-    let indented = |mut row: Vec<Cell>| {
-        row.insert(0, Cell::from("         "));
-        row
-    };
-    let rows: Vec<_> = rows(plugin, "").into_iter().map(indented).collect();
-    if rows.is_empty() { String::new() } else { format!("  offers\n{}", output::table(&rows)) }
+/// Returns the offers of one plugin in full, indented for `inspect`.
+pub(super) fn of(plugin: &Plugin, room: usize) -> String {
+    let offer = plugin.offer();
+    let items = offer.items().iter().map(|it| {
+        let size = it.size.map(|size| format!("{size} bytes"));
+        let about = [
+            ("name", Some(it.name.clone())),
+            ("title", it.title.clone()),
+            ("description", it.description.clone()),
+            ("type", it.mime.clone()),
+            ("size", size),
+        ];
+        entry(&format!("document {}", it.uri), &about, room)
+    });
+    let templates = offer.templates().iter().map(|it| {
+        let about = [
+            ("name", Some(it.name.clone())),
+            ("title", it.title.clone()),
+            ("description", it.description.clone()),
+            ("type", it.mime.clone()),
+        ];
+        entry(&format!("documents {}", it.uri), &about, room)
+    });
+    let prompts = offer.prompts().iter().map(|it| {
+        let about = [("title", it.title.clone()), ("description", Some(it.description.clone()))];
+        let arguments = it.arguments.iter().map(|argument| {
+            let about = [("description", argument.description.clone())];
+            entry(&format!("argument {} of {}", argument.name, it.name), &about, room)
+        });
+        entry(&format!("prompt {}", called(it)), &about, room) + &arguments.collect::<String>()
+    });
+    let text: String = items.chain(templates).chain(prompts).collect();
+    if text.is_empty() { text } else { format!("  offers\n{text}") }
+}
+
+/// Formats one offer with what it says about itself.
+fn entry(what: &str, about: &[(&str, Option<String>)], room: usize) -> String {
+    let indent = |columns: usize| " ".repeat(columns);
+    let mut text = hanging(&indent(11), &indent(13), &line(what), room);
+    for (key, value) in about {
+        let lines = value.iter().flat_map(|value| value.lines());
+        lines.for_each(|it| {
+            let shown = format!("{key}: {}", line(it));
+            text.push_str(&hanging(&indent(13), &indent(15), &shown, room));
+        });
+    }
+    text
+}
+
+/// Returns text of a plugin on one line.
+fn line(text: &str) -> String {
+    elided(text, usize::MAX)
 }
 
 fn rows(plugin: &Plugin, name: &str) -> Vec<Vec<Cell>> {

@@ -23,7 +23,7 @@ pub(super) fn for_other_runs(common: &Common, settings: &Settings) {
     for file in files.iter().filter(|file| setup::usual_file().as_ref() != Some(*file)) {
         record(Recorded::Settings, file);
         // Its content is no secret, but a tool that changed it would approve a plugin.
-        trust::beside(file).iter().for_each(|lock| record(Recorded::Plugins, lock));
+        trust::beside_all(file).for_each(|path| record(Recorded::Plugins, &path));
     }
     let others = files.into_iter().chain(recorded_settings()).filter(|it| Some(it) != own.as_ref());
     let named = plugin_directories(others.collect());

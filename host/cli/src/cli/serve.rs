@@ -102,7 +102,11 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
         None => Server::new(tools.host.clone(), settings)?,
     };
     // Start watching before the first client connects, so that no change is missed.
-    let _watch = args.watch.then(|| tools.host.watch(show_changes)).transpose()?;
+    // A revocation has to reach a server that watches no plugin, too.
+    let _watch = match args.watch {
+        true => tools.host.watch(show_changes),
+        false => tools.host.watch_approvals(show_changes),
+    }?;
     let host = tools.host.clone();
     let rules = tools.settings.clone();
     let drain = Drain { time: args.drain, insisted: signals.insisted.clone() };

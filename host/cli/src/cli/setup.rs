@@ -3,7 +3,7 @@
 use super::args::Common;
 use super::exit::{Exit, Failure};
 use super::progress::Loading;
-use super::{adapt, grants, hint, journal, output, remember, token, trust};
+use super::{adapt, grants, hint, journal, output, remember, token, trust, unconnected};
 use crate::config::{Origin, Settings, Value};
 use palisade::CallMode;
 use palisade::internal::within;
@@ -13,7 +13,6 @@ use palisade::sandbox::{ChildCompiler, Compiler, limits};
 use palisade::tool::text::visible;
 use palisade::{CacheMode, Host, HostBuilder};
 use palisade::{Places, SideEffects};
-use palisade_net::Unconnected;
 use palisade_shell::{Shell, ShellHelper, ShellOptions};
 use std::collections::BTreeSet;
 use std::io;
@@ -157,7 +156,7 @@ pub(super) fn alone(common: &Common, settings: &Settings) -> Result<HostBuilder,
         .limits(settings.limits())
         .cache(cache_mode())
         .compiler(compiler(settings));
-    grants::add_to(base, common)
+    unconnected::add_to(base, common)
 }
 
 /// Returns the builder of a host for one plugin that is about to be installed: with the names of
@@ -167,8 +166,7 @@ pub(super) fn alone(common: &Common, settings: &Settings) -> Result<HostBuilder,
 ///
 /// A usage error if the grants of plugins cannot be read.
 pub(super) fn to_look(common: &Common, settings: &Settings) -> Result<HostBuilder, Failure> {
-    let builder = alone(common, settings)?.shipped(Shipped::Reserved);
-    Ok(builder.powers(Arc::new(Unconnected)))
+    Ok(alone(common, settings)?.shipped(Shipped::Reserved))
 }
 
 /// Returns the builder of a host with the command line and the configuration applied.
@@ -178,6 +176,7 @@ pub(super) fn to_look(common: &Common, settings: &Settings) -> Result<HostBuilde
 /// A usage error if the approvals or the grants of plugins cannot be read.
 pub(super) fn builder(common: &Common, settings: &Settings) -> Result<HostBuilder, Failure> {
     remember::for_other_runs(common, settings);
+    trust::show_distrusted(common);
     let base = Host::builder()
         .workspace(&common.workspace)
         .shipped(settings.builtin.value)
@@ -194,6 +193,7 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> Result<HostBuilde
         .places(places(common, settings))
         .protect(common.workspace.join(PROJECT_FILE))
         .protect(common.workspace.join(trust::LOCK))
+        .protect(common.workspace.join(trust::WORDS))
         .cache(cache_mode());
     let base = match settings.builtin.value {
         Shipped::Included => base.tool(Shell::factory(shell(settings))),
@@ -201,7 +201,7 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> Result<HostBuilde
     };
     let named = journal::Place::of(None, &settings.journal).hidden();
     let files = user_files(common);
-    let locks: Vec<PathBuf> = files.iter().filter_map(|file| trust::beside(file)).collect();
+    let locks: Vec<PathBuf> = files.iter().flat_map(|file| trust::beside_all(file)).collect();
     let granted: Vec<PathBuf> = files.iter().filter_map(|file| grants::beside(file)).collect();
     let hidden = files.into_iter().chain(locks).chain(granted).chain(token::folders());
     let hidden = hidden.chain(journal::folders()).chain(named);

@@ -3,14 +3,19 @@
 
 use super::args::Common;
 use super::exit::{Exit, Failure};
-use super::{hint, setup};
+use super::{hint, output, setup};
 use crate::config::{Origin, Settings};
-use palisade_trust::{Keys, LockError, LockedPlugins, Strictness, installed_folder};
+use palisade::plugins::Plugin;
+use palisade::tool::text::visible;
+use palisade_trust::{Keys, Locator, LockError, LockedPlugins, Strictness, installed_folder};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The name of a lock, beside the configuration of the user or in the workspace.
 pub(super) const LOCK: &str = "palisade.lock";
+
+/// The folder of the approved words, beside a lock.
+pub(super) const WORDS: &str = "palisade.words";
 
 /// Returns the lock of the user, if there is a configuration directory.
 pub(super) fn lock_path(common: &Common) -> Option<PathBuf> {
@@ -32,6 +37,12 @@ pub(super) fn installed(common: &Common) -> Option<PathBuf> {
     files.any(|file| is_plugin(file.file_name())).then_some(folder)
 }
 
+/// Returns the lock beside a configuration file, and the folder of the approved words.
+pub(super) fn beside_all(file: &Path) -> impl Iterator<Item = PathBuf> {
+    let lock = beside(file);
+    lock.into_iter().flat_map(|lock| [lock.with_file_name(WORDS), lock])
+}
+
 /// Returns the approvals of a run. Plugins that the command line names are loaded without one.
 pub(super) fn of_run(common: &Common, settings: &Settings) -> Result<LockedPlugins, Failure> {
     let adapted = settings.adapted.iter().filter(|adapted| is_flag(&adapted.origin));
@@ -45,15 +56,116 @@ pub(super) fn of_run(common: &Common, settings: &Settings) -> Result<LockedPlugi
 
 /// Returns the approvals without an exception, for subcommands that look at them.
 pub(super) fn of_all(common: &Common) -> Result<LockedPlugins, Failure> {
-    let project = common.workspace.join(LOCK);
-    let locked = LockedPlugins::open_with(lock_path(common), Some(project))?;
+    let project = Some(common.workspace.join(LOCK));
     let approving = Common { locked: false, no_builtin: false, ..common.clone() };
-    Ok(locked.command(hint::command(&approving, "approve")))
+    let command = hint::command(&approving, "approve");
+    let locked = match lock_path(common) {
+        Some(own) if is_in_workspace(common, &own) => {
+            LockedPlugins::open_with(None, project)?.distrusting(own, ELSEWHERE.to_owned())?
+        }
+        own => LockedPlugins::open_with(own, project)?,
+    };
+    Ok(locked.command(command))
 }
+
+/// The remedy where the approvals of the user are in the workspace.
+const ELSEWHERE: &str = "approvals in the workspace are not used, since its tools could write them: run this with a \
+     --workspace that the configuration is not in, or with a --config outside of the workspace";
+
+/// Tells that the approvals of the user are not used in this workspace, if there are any.
+pub(super) fn show_distrusted(common: &Common) {
+    let own = lock_path(common).filter(|own| is_in_workspace(common, own) && own.exists());
+    if let Some(own) = own {
+        output::note(&format!(
+            "the approvals in {} are not used: the file is in the workspace, where tools of class execute can write it; name a project with --workspace, or a file elsewhere with --config",
+            setup::shown(&own)
+        ));
+    }
+}
+
+/// Returns the lock in which an approval is written.
+///
+/// # Errors
+///
+/// A usage error if there is none, or if tools of this run could write it.
+pub(super) fn writable_lock(common: &Common) -> Result<PathBuf, Failure> {
+    let own = lock_path(common).ok_or_else(|| {
+        Failure::usage("there is no directory for palisade.lock; name a file with --config")
+    })?;
+    match is_in_workspace(common, &own) {
+        true => Err(Failure::usage(format!(
+            "the approval would be in the workspace, in `{}`, where tools could write it; run `approve` with another --workspace or --config",
+            visible(&own.display().to_string())
+        ))),
+        false => Ok(own),
+    }
+}
+
+/// Returns true if a file of the user's is in the workspace, where a tool of class execute can
+/// change it: by its path, or by a link on the way to it. Such a file cannot vouch for anything.
+pub(super) fn is_in_workspace(common: &Common, file: &Path) -> bool {
+    let (Ok(workspace), Ok(file)) = (common.workspace.canonicalize(), std::path::absolute(file))
+    else {
+        // Nothing can be opened there, or nothing is known of the file.
+        return true;
+    };
+    let is_entry = |part: &Path| {
+        let folder = part.parent().filter(|_| part.file_name().is_some());
+        folder.and_then(|it| it.canonicalize().ok()).is_some_and(|it| it.starts_with(&workspace))
+    };
+    let mut path = file;
+    for _ in 0..MAX_LINKS {
+        // An entry of the workspace can be replaced, also if it leads out of it.
+        if path.ancestors().any(is_entry) {
+            return true;
+        }
+        let parts: Vec<&Path> = path.ancestors().collect();
+        let Some(link) = parts.into_iter().rev().find(|part| part.is_symlink()) else {
+            return false;
+        };
+        let (Ok(target), Ok(rest)) = (link.read_link(), path.strip_prefix(link)) else {
+            return true;
+        };
+        path = link.parent().unwrap_or(Path::new("/")).join(target).join(rest);
+    }
+    true
+}
+
+/// The most links on the way to a file, as in the kernel.
+const MAX_LINKS: usize = 40;
 
 /// Returns the keys that the configuration trusts.
 pub(super) fn keys(settings: &Settings) -> Keys {
     Keys::new(settings.keys.value.clone())
+}
+
+/// Returns true if a plugin was approved before a key was configured for its source.
+pub(super) fn lacks_signer(locked: &LockedPlugins, keys: &Keys, plugin: &Plugin) -> bool {
+    let Some(folder) = folder(plugin) else { return false };
+    let source = folder.to_string_lossy();
+    let entry = locked.entry(Locator { name: plugin.name(), source: &source });
+    entry.is_some_and(|entry| entry.signer.is_none()) && keys.of_source(&source).next().is_some()
+}
+
+/// Returns the directory of a plugin's file, as an absolute path.
+pub(super) fn folder(plugin: &Plugin) -> Option<PathBuf> {
+    let folder = plugin.path()?.parent().filter(|it| !it.as_os_str().is_empty());
+    std::path::absolute(folder.unwrap_or(Path::new("."))).ok()
+}
+
+/// Tells of keys whose source exists and has no plugins of this run: it may be misspelled.
+pub(super) fn show_idle_keys(settings: &Settings, keys: &Keys) {
+    let real = |path: &Path| path.canonicalize().ok();
+    let adapted = settings.adapted.iter().filter_map(|it| it.value.file.parent());
+    let directories = settings.directories.value.iter().map(PathBuf::as_path).chain(adapted);
+    let loaded: Vec<PathBuf> = directories.filter_map(real).collect();
+    for source in keys.sources() {
+        if real(Path::new(source)).is_some_and(|source| !loaded.contains(&source)) {
+            output::note(&format!(
+                "`{source}` is the source of a key (`plugins.keys.source`), and no plugin of this run is in it: the key guards none of them"
+            ));
+        }
+    }
 }
 
 fn is_flag(origin: &Origin) -> bool {
@@ -66,6 +178,6 @@ impl From<LockError> for Failure {
             LockError::Busy { .. } => Exit::Limit,
             _ => Exit::Usage,
         };
-        Self::new(exit, palisade::tool::text::visible(&error.to_string()))
+        Self::new(exit, visible(&error.to_string()))
     }
 }

@@ -87,7 +87,7 @@ fn changed(
     entry: &Entry,
     looked: &Looked,
 ) -> Result<Exit, Failure> {
-    let asking = Asking { of: Occasion::Update, consent: args.consent };
+    let asking = Asking::one(Occasion::Update, args.consent);
     let name = shown(&entry.name);
     if args.dry_run {
         let room = columns(std::io::stdout());

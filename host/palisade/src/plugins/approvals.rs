@@ -27,6 +27,15 @@ pub trait Approvals: Send + Sync {
     /// Returns the approval of a plugin that has described itself.
     fn of(&self, plugin: &Plugin) -> PluginApproval;
 
+    /// Says how a file that is no plugin differs from an approved one of its name, in words that
+    /// begin a sentence, such as `it has changed since it was approved`. A person then learns first
+    /// that the file was replaced. `digest` is `None` if the file cannot be read as a component.
+    /// Default: nothing is known of it.
+    fn change_of(&self, name: &str, path: &Path, digest: Option<Digest>) -> Option<String> {
+        let _ = (name, path, digest);
+        None
+    }
+
     /// Returns the files that hold the approvals. A watching host scans again when one of them
     /// changes. Default: none.
     fn files(&self) -> Vec<PathBuf> {

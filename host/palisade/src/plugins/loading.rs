@@ -170,6 +170,15 @@ impl Loading {
         }
     }
 
+    /// Returns a function that asks for the approvals again, as [`weak_rescan`](Self::weak_rescan).
+    pub(super) fn weak_judge(&self) -> impl Fn() -> Option<Rescan> + Send + 'static {
+        let work = Arc::downgrade(&self.0);
+        move || {
+            let work = work.upgrade().filter(|work| !work.cancel.is_cancelled())?;
+            Some(catch_unwind(AssertUnwindSafe(|| work.judge_again())).unwrap_or_default())
+        }
+    }
+
     /// Returns a token that is cancelled when this value is dropped.
     pub(super) fn closed(&self) -> CancellationToken {
         self.0.cancel.clone()

@@ -44,12 +44,27 @@ pub(crate) type OnRescan = Box<dyn Fn(&Rescan) + Send>;
 impl Watch {
     /// Watches the plugin locations of this host.
     pub(crate) fn begin(loading: &Loading, on_rescan: OnRescan) -> Result<Self, WatchError> {
-        let (stop_handle, stop_signal) = stop_channel();
-        let rescan = loading.weak_rescan();
-        let closed = loading.closed();
         let sources = loading.sources().clone();
         let approvals = loading.approval_files();
         let take = move || Snapshot::take(&sources, &approvals);
+        Self::start(loading, take, loading.weak_rescan(), on_rescan)
+    }
+
+    /// Watches the approvals of this host alone.
+    pub(crate) fn of_approvals(loading: &Loading, on_rescan: OnRescan) -> Result<Self, WatchError> {
+        let approvals = loading.approval_files();
+        let take = move || Snapshot::of_files(&approvals);
+        Self::start(loading, take, loading.weak_judge(), on_rescan)
+    }
+
+    fn start(
+        loading: &Loading,
+        take: impl Fn() -> Snapshot + Send + 'static,
+        rescan: impl Fn() -> Option<Rescan> + Send + 'static,
+        on_rescan: OnRescan,
+    ) -> Result<Self, WatchError> {
+        let (stop_handle, stop_signal) = stop_channel();
+        let closed = loading.closed();
         let wait = move |time| {
             if closed.is_cancelled() { ControlFlow::Break(()) } else { stop_signal.wait(time) }
         };

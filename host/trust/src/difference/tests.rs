@@ -57,7 +57,7 @@ fn every_part_is_named_and_dangers_are_marked() {
         "imports  + wasi:http/types@0.2.0",
         "imports  - wasi:cli/stdout@0.2.0",
         "tool look",
-        "  class    read → write, which is WIDER",
+        "class    read → write, which is WIDER: tool look",
         "    - Quietly.",
         "    + Sends all.",
         "callers of the approved tool do NOT fit any more",
@@ -67,7 +67,7 @@ fn every_part_is_named_and_dangers_are_marked() {
     }
     assert!(!text.contains("- Looks."), "equal lines are left out:\n{text}");
     let without = lines(&old, None, &new);
-    assert!(without.contains("its words differ") && without.contains("were not kept"), "{without}");
+    assert!(without.contains("were not kept") && without.contains("+ Sends all."), "{without}");
     assert!(without.contains("WIDER"), "the lock itself has the class: {without}");
 }
 
@@ -78,19 +78,28 @@ fn new_and_removed_tools_are_named() {
     let new = Words::new(&[send.unwrap()], &Offer::default());
     let text = lines(&old, Some(&old), &new);
     assert!(text.contains("tool send is new, of class network"), "{text}");
+    assert!(text.starts_with("class    network: tool send, which is NEW"), "{text}");
     assert!(text.contains("tool look is gone") && text.contains("+ Sends."), "{text}");
 }
 
 #[test]
-fn hostile_words_are_escaped_and_bounded() {
+fn hostile_words_are_escaped_and_none_is_left_out() {
     let old = words("Looks.", SideEffects::Read, &json!({}), &[]);
     let mut new = old.clone();
-    new.tools[0].description = "\u{1b}[2Jtool x is gone\n".repeat(2_000) + &"y".repeat(100_000);
+    let end = "y".repeat(100_000);
+    new.tools[0].description = "\u{1b}[2Jtool x is gone\n".repeat(2_000) + &end;
     let text = lines(&old, Some(&old), &new);
     assert!(!text.contains('\u{1b}'), "no control character reaches a terminal");
-    assert!(text.lines().count() < 120 && text.len() < 30_000, "{}", text.len());
-    assert!(text.contains("more lines"), "what is left out is said");
+    assert!(text.contains(&end), "a long line is whole");
     let quoted = text.lines().filter(|line| line.contains("tool x is gone"));
-    assert!(quoted.clone().count() > 0);
+    assert_eq!(quoted.clone().count(), 2_000);
     quoted.for_each(|line| assert!(line.starts_with("    + "), "{line}"));
+}
+
+#[test]
+fn line_ends_alone_are_named() {
+    let old = words("Looks.", SideEffects::Read, &json!({}), &[]);
+    let mut new = old.clone();
+    new.tools[0].description = "Looks.\n".to_owned();
+    assert!(lines(&old, Some(&old), &new).contains("only its empty lines and line ends differ"));
 }

@@ -1,6 +1,6 @@
 //! The text of a lock.
 
-use super::{Entry, Lock};
+use super::{Entry, Lock, RevokedBytes};
 use palisade::tool::text::visible;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -17,6 +17,8 @@ struct Form {
     version: u32,
     #[serde(default, rename = "plugin")]
     plugins: Vec<Entry>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    revoked: Vec<RevokedBytes>,
 }
 
 /// The version alone, so that a later form is refused for its version and not for a key.
@@ -40,13 +42,13 @@ impl Lock {
                  that wrote it"
             ));
         }
-        let Form { plugins, .. } = toml::from_str(text).map_err(wrong)?;
+        let Form { plugins, revoked, .. } = toml::from_str(text).map_err(wrong)?;
         let mut seen = HashSet::new();
         // With two entries, which one decides would depend on their order.
         match plugins.iter().find(|entry| !seen.insert((&entry.name, &entry.source))) {
             Some(twice) => Err(visible(&format!("it has two entries for `{}`", twice.name))),
             None => {
-                let mut lock = Self { entries: plugins };
+                let mut lock = Self { entries: plugins, revoked };
                 lock.sort();
                 Ok(lock)
             }
@@ -59,7 +61,8 @@ impl Lock {
     ///
     /// If a value has no form in TOML, such as a size above 2⁶³.
     pub fn to_text(&self) -> Result<String, toml::ser::Error> {
-        let form = Form { version: VERSION, plugins: self.entries.clone() };
+        let (plugins, revoked) = (self.entries.clone(), self.revoked.clone());
+        let form = Form { version: VERSION, plugins, revoked };
         Ok(format!("{HEAD}{}", toml::to_string(&form)?))
     }
 }

@@ -262,3 +262,31 @@ fn kept_words_are_returned_only_for_their_own_hash() {
     keep_words(&path, &lock, &new).unwrap();
     assert!(!file(&old).exists(), "words that no entry names are removed");
 }
+
+#[test]
+fn revoked_bytes_outlive_their_entry_until_they_are_approved_again() {
+    let twin = Locator { name: "twin", ..GIT };
+    let mut lock = git();
+    lock.approve(entry("twin", "one", &look()));
+    assert_eq!(lock.revoke("git", None), 1);
+    lock.approve(entry("git", "fixed", &look()));
+    assert_eq!(lock.judge(GIT, digest("fixed"), &look()), State::Approved);
+    for of in [GIT, twin, Locator { name: "other", ..GIT }] {
+        assert_eq!(lock.judge(of, digest("one"), &look()), State::Revoked, "{of:?}");
+    }
+    let again = Lock::parse(&lock.to_text().unwrap()).unwrap();
+    assert_eq!(again, lock, "the text keeps them");
+    lock.approve(entry("twin", "one", &look()));
+    assert_eq!(lock.judge(twin, digest("one"), &look()), State::Approved);
+    assert!(lock.revoked().is_empty());
+}
+
+#[test]
+fn bytes_that_were_never_approved_can_be_revoked() {
+    let mut lock = git();
+    lock.revoke_bytes("csv", digest("csv"));
+    lock.revoke_bytes("csv", digest("csv"));
+    assert_eq!(lock.revoked().len(), 1);
+    assert_eq!(lock.judge(Locator { name: "csv", ..GIT }, digest("csv"), &look()), State::Revoked);
+    assert_eq!(lock.judge(GIT, digest("csv"), &look()), State::Revoked);
+}

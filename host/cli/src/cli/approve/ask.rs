@@ -1,6 +1,6 @@
 //! The question about a plugin that a call needs, once, at a terminal.
 
-use super::{question, review, shown, write};
+use super::{Position, is_too_long, looked_at, question, shown, too_long};
 use crate::cli::args::Common;
 use crate::cli::exit::Failure;
 use crate::cli::prompt::{self, YesNo};
@@ -9,7 +9,8 @@ use crate::config::Settings;
 use palisade::Host;
 use palisade::plugins::Plugin;
 use palisade::tool::text::elided;
-use palisade_trust::{LockedPlugins, Obstacle, Review};
+use palisade_trust::{Obstacle, Review};
+use std::path::Path;
 
 /// Asks about the plugins that are not approved and have one of these tools, if a person can be
 /// asked, and loads those that are approved then. Without a person the calls are refused.
@@ -30,12 +31,15 @@ pub(in crate::cli) fn before_calls(
     if wanted.is_empty() {
         return Ok(());
     }
+    // Where an approval would not count, the call is refused with the remedy.
+    let Ok(lock) = trust::writable_lock(common) else { return Ok(()) };
     let locked = trust::of_all(common)?;
     let keys = trust::keys(settings);
     let mut is_changed = false;
-    for plugin in &wanted {
-        let review = review(&locked, &keys, plugin)?;
-        is_changed |= ask(&locked, plugin, &review)? == YesNo::Yes;
+    for (index, plugin) in wanted.iter().enumerate() {
+        let Ok(review) = looked_at(&locked, &keys, plugin) else { continue };
+        let asked = Asked { common, lock: &lock, position: Position { index, of: wanted.len() } };
+        is_changed |= asked.about(plugin, &review)? == YesNo::Yes;
     }
     if is_changed {
         host.rescan();
@@ -43,19 +47,34 @@ pub(in crate::cli) fn before_calls(
     Ok(())
 }
 
-/// Asks about one plugin. All of it is on the terminal: standard output is the tool's.
-fn ask(locked: &LockedPlugins, plugin: &Plugin, review: &Review) -> Result<YesNo, Failure> {
-    let is_final = |obstacle: &Obstacle| !matches!(obstacle, Obstacle::Rollback { .. });
-    if let Some(obstacle) = review.obstacles().iter().find(|obstacle| is_final(obstacle)) {
+/// What a question is asked for.
+struct Asked<'a> {
+    common: &'a Common,
+    lock: &'a Path,
+    position: Position,
+}
+
+impl Asked<'_> {
+    /// Asks about one plugin. All of it is on the terminal: standard output is the tool's.
+    fn about(&self, plugin: &Plugin, review: &Review) -> Result<YesNo, Failure> {
         let name = elided(plugin.name(), 128);
-        output::problem("not approved:", &format!("`{name}`: {}", super::remedy(obstacle)));
-        return Ok(YesNo::No);
+        let refused = |reason: &str| {
+            output::problem("not approved:", &format!("`{name}`: {reason}"));
+            Ok(YesNo::No)
+        };
+        let is_final = |obstacle: &Obstacle| !matches!(obstacle, Obstacle::Rollback { .. });
+        if let Some(obstacle) = review.obstacles().iter().find(|obstacle| is_final(obstacle)) {
+            return refused(&super::remedy(obstacle));
+        }
+        let shown = shown::text(plugin, review, prompt::columns());
+        if is_too_long(&shown) {
+            return refused(&too_long(self.common, review));
+        }
+        let text = format!("\n{shown}{}", question(plugin, self.position));
+        let answer = prompt::yes_or_no(&text).unwrap_or(YesNo::No);
+        if answer == YesNo::Yes {
+            review.approve(self.lock)?;
+        }
+        Ok(answer)
     }
-    let shown = shown::text(plugin, review, prompt::columns());
-    let text = format!("\n{shown}{}", question(plugin));
-    let answer = prompt::yes_or_no(&text).unwrap_or(YesNo::No);
-    if answer == YesNo::Yes {
-        write(locked, review)?;
-    }
-    Ok(answer)
 }

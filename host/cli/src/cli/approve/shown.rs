@@ -1,11 +1,14 @@
 //! A plugin as a person sees it before an approval.
 
 use crate::cli::{inspect, wrap};
+use palisade::SideEffects;
 use palisade::plugins::Plugin;
 use palisade::tool::text::elided;
 use palisade_trust::{Review, State, Verified};
 use serde_json::{Value, json};
 
+/// The longest list of names in the sum above the question, in characters. All are shown before.
+const MAX_NAMES: usize = 200;
 /// The indentation of a difference.
 const INDENT: &str = "  ";
 
@@ -23,14 +26,39 @@ pub(in crate::cli) fn text(plugin: &Plugin, review: &Review, room: usize) -> Str
                 text.push_str(&wrap::hanging(&first, &rest, line.trim_start(), room));
             }
         }
-        None => text.push_str(&inspect::plugin_with_tools(plugin, room)),
+        None => text.push_str(&inspect::plugin_to_approve(plugin, room)),
     }
     if review.entry.is_installed() {
         let source = format!("source     {}", elided(&review.entry.source, 300));
         text.push_str(&wrap::hanging(INDENT, "      ", &source, room));
     }
+    text.push_str(&classes(plugin, room));
     text.push_str(&wrap::hanging(INDENT, "      ", &signature(review), room));
     text
+}
+
+/// Sums up directly above the question: the tools of each class, the widest class first, with the
+/// sandbox that they get.
+fn classes(plugin: &Plugin, room: usize) -> String {
+    let of = |class: &SideEffects| {
+        let tools = plugin.definitions().iter().filter(|tool| tool.side_effects() == *class);
+        let names: Vec<&str> = tools.map(|tool| tool.name().as_str()).collect();
+        let line = format!(
+            "{}: {} ({})",
+            counted(names.len()),
+            elided(&names.join(", "), MAX_NAMES),
+            inspect::sandbox_of(plugin, *class)
+        );
+        let begin = format!("{INDENT}{:<9}  ", class.as_str());
+        (!names.is_empty()).then(|| wrap::hanging(&begin, "      ", &line, room))
+    };
+    let mut classes = SideEffects::ALL.to_vec();
+    classes.sort_unstable();
+    classes.iter().rev().filter_map(of).collect()
+}
+
+fn counted(tools: usize) -> String {
+    if tools == 1 { "1 tool".to_owned() } else { format!("{tools} tools") }
 }
 
 /// Returns the white space before a line.
@@ -65,6 +93,9 @@ pub(in crate::cli) fn json(review: &Review) -> Value {
         "describes": entry.describes.to_string(),
         "tools": entry.tools.iter().map(|tool| json!({"name": tool.name, "class": tool.class})).collect::<Vec<_>>(),
         "signer": entry.signer.as_ref().map(ToString::to_string),
+        "imports": entry.imports,
+        "words": review.words,
+        "approved_words": review.former_words,
         "obstacles": review.obstacles().iter().map(ToString::to_string).collect::<Vec<_>>(),
         "difference": difference.as_ref().map(palisade_trust::Difference::lines),
     })

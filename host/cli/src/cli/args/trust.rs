@@ -16,11 +16,20 @@ pub(in crate::cli) struct Consent {
 
 #[derive(ClapArgs)]
 pub(in crate::cli) struct Approve {
-    /// The names of the plugins; without one, all that are not approved
+    /// The names of the plugins; without one, all that are new or have changed
     #[arg(value_name = "PLUGIN")]
     pub(in crate::cli) names: Vec<String>,
+    /// Look at all plugins that are new or have changed, as without a name; --yes needs it or names
+    #[arg(long, conflicts_with = "names")]
+    pub(in crate::cli) all: bool,
     #[command(flatten)]
     pub(in crate::cli) consent: Consent,
+    /// The directory of the plugin, if several directories have one of this name
+    #[arg(long, value_name = "DIR")]
+    pub(in crate::cli) source: Option<PathBuf>,
+    /// Approve only the bytes with this digest, which --json prints; a plugin with more words than a terminal shows needs it
+    #[arg(long, value_name = "DIGEST")]
+    pub(in crate::cli) digest: Option<String>,
     /// Print JSON: what there is to approve. Nothing is asked or approved
     #[arg(long, conflicts_with = "yes")]
     pub(in crate::cli) json: bool,

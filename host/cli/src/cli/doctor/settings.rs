@@ -5,11 +5,12 @@ use super::patience::Patience;
 use super::report::{Check, State};
 use crate::cli::args::Common;
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::setup;
 use crate::cli::unused_rules::{self, Told};
+use crate::cli::{setup, trust};
 use crate::config::{FileConfig, Settings};
 use palisade::CallMode;
-use palisade::plugins::{Cause, Rejected};
+use palisade::plugins::{Cause, Plugin, Rejected};
+use palisade::tool::text::elided;
 use palisade::workspace::LastLink;
 use palisade::{BuildError, CacheMode, Host};
 use std::path::{Path, PathBuf};
@@ -119,6 +120,7 @@ pub(super) fn plugins(
         Ok(host) => {
             unused_rules::show(common, &settings, &host, Told::All);
             checks.extend(loaded(&host, &settings));
+            checks.extend(unsigned(common, &settings, &host));
         }
         Err(BuildError::Workspace(_)) => checks.push(unseen("the workspace cannot be opened")),
         Err(error) => {
@@ -179,6 +181,31 @@ fn loaded(host: &Host, settings: &Settings) -> Vec<Check> {
         _ => Check { name: "plugins", state: State::Good, found, advice: "" },
     };
     rejected.chain(host.rejected().is_empty().then_some(all)).collect()
+}
+
+/// Notes the approved plugins that have no signature although a key is configured for their source:
+/// it was configured later.
+fn unsigned(common: &Common, settings: &Settings, host: &Host) -> Option<Check> {
+    let locked = trust::of_all(common).ok()?;
+    let keys = trust::keys(settings);
+    let plugins = host.plugins();
+    let names: Vec<&str> = plugins
+        .iter()
+        .filter(|plugin| trust::lacks_signer(&locked, &keys, plugin))
+        .map(Plugin::name)
+        .collect();
+    let of = match names.len() {
+        0 => return None,
+        1 => "1 approved plugin has".to_owned(),
+        count => format!("{count} approved plugins have"),
+    };
+    let names = elided(&names.join(", "), 512);
+    Some(Check {
+        name: "plugins",
+        state: State::Fair,
+        found: format!("{of} no signature of a configured key: {names}"),
+        advice: "`palisade approve NAME` verifies the signature and pins its key",
+    })
 }
 
 fn bad(exit: Exit, found: &str, advice: &'static str) -> Check {

@@ -6,7 +6,7 @@ use super::cores;
 use super::slot::{Latest, Slot};
 use super::slot_changes::note_changes;
 use super::work::{Work, catch_panic, lock};
-use crate::plugins::candidate::{Candidate, CandidateError, FileDigest};
+use crate::plugins::candidate::{Candidate, FileDigest};
 use crate::plugins::changes::Rescan;
 use crate::plugins::plugin::{Plugin, is_same_code};
 use crate::plugins::rejected::{Cause, RegistrationError, Rejected};
@@ -42,6 +42,8 @@ enum Treatment {
     Refuse(String),
     /// Its directory cannot be read, so its state is kept.
     Keep,
+    /// Only its approval is asked for again.
+    Judge,
 }
 
 /// The previous state of files, removed one by one. A file that is listed twice has two slots.
@@ -77,7 +79,33 @@ impl Work {
             return Rescan::default();
         }
         self.task.approvals.scan_begins();
-        let Jobs { jobs, gone, lost } = self.jobs();
+        self.register_files(self.jobs())
+    }
+
+    /// Asks for the approvals of the known files again, without a look at the files.
+    pub(super) fn judge_again(&self) -> Rescan {
+        let _turn = lock(&self.turn);
+        if !lock(&self.uncompiled).is_empty() {
+            self.compile_left();
+        }
+        if self.task.sources.is_without_files() {
+            return Rescan::default();
+        }
+        self.task.approvals.scan_begins();
+        let known: Vec<Slot> = lock(&self.decided).values().cloned().collect();
+        let files = known.into_iter().filter(|slot| !slot.candidate.is_shipped());
+        let jobs = files.map(|slot| Job {
+            candidate: slot.candidate.clone(),
+            before: Some(slot),
+            treatment: Treatment::Judge,
+        });
+        let lost = lock(&self.lost).clone();
+        self.register_files(Jobs { jobs: jobs.collect(), gone: Vec::new(), lost })
+    }
+
+    /// Registers the state of the files in one step.
+    fn register_files(&self, jobs: Jobs) -> Rescan {
+        let Jobs { jobs, gone, lost } = jobs;
         *lock(&self.namesakes) = scan::namesakes(jobs.iter().map(|job| &job.candidate));
         let latest = self.all_latest(&jobs);
         if self.cancel.is_cancelled() {
@@ -168,7 +196,7 @@ impl Work {
     fn latest(&self, job: &Job) -> Latest {
         let known = job.before.as_ref().map(|slot| &slot.latest);
         let file_digest = match (&job.treatment, known) {
-            (Treatment::Keep, Some(known)) => return known.clone(),
+            (Treatment::Keep | Treatment::Judge, Some(known)) => return known.clone(),
             (Treatment::Refuse(reason), _) => Err(reason.clone()),
             _ => job.candidate.file_digest(
                 self.task.sandbox.cache(),
@@ -205,8 +233,9 @@ impl Work {
                 file_digest: Some(file_digest),
                 ..Latest::from_plugin(self.plugin(&job.candidate, prepared))
             },
-            Err(CandidateError { reason, digest }) => {
-                let digest = digest.or(Some(file_digest.digest));
+            Err(error) => {
+                let reason = self.task.rejection(&job.candidate, &error);
+                let digest = error.digest.or(Some(file_digest.digest));
                 Latest { file_digest: Some(file_digest), digest, plugin: Err(reason) }
             }
         }

@@ -5,7 +5,7 @@ use super::claims::check_offer;
 use super::slot::{Latest, Slot};
 use super::slot_changes::note_changes;
 use super::work::{Outcome, Work, lock};
-use crate::plugins::candidate::{Candidate, CandidateError};
+use crate::plugins::candidate::Candidate;
 use crate::plugins::changes::Rescan;
 use crate::plugins::plugin::Plugin;
 use crate::plugins::rejected::RegistrationError;
@@ -17,8 +17,9 @@ impl Work {
     pub(super) fn decide(&self, index: usize, candidate: &Candidate, outcome: Outcome) {
         let latest = match outcome {
             Ok(prepared) => Latest::from_plugin(self.plugin(candidate, prepared)),
-            Err(CandidateError { reason, digest }) => {
-                Latest { file_digest: None, digest, plugin: Err(reason) }
+            Err(error) => {
+                let reason = self.task.rejection(candidate, &error);
+                Latest { file_digest: None, digest: error.digest, plugin: Err(reason) }
             }
         };
         let _settling = lock(&self.settling);

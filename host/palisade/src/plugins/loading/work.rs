@@ -60,6 +60,22 @@ impl Task {
     }
 }
 
+impl Task {
+    /// Returns the reason of a rejection, behind the words that an approved file has changed.
+    pub(super) fn rejection(&self, candidate: &Candidate, error: &CandidateError) -> String {
+        let CandidateError { reason, digest } = error;
+        let Some(path) = candidate.path() else { return reason.clone() };
+        // A missing approval says itself how the file has changed.
+        if digest.is_some_and(|digest| self.check_bytes(candidate, digest).is_err()) {
+            return reason.clone();
+        }
+        match self.approvals.change_of(&candidate.name(), path, *digest) {
+            Some(change) => format!("{change}, and {reason}"),
+            None => reason.clone(),
+        }
+    }
+}
+
 /// The outcome of preparing a candidate.
 pub(super) type Outcome = Result<Arc<Prepared>, CandidateError>;
 

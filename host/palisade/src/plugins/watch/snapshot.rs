@@ -46,11 +46,16 @@ impl Snapshot {
         }
         paths.extend(sources.single_files().map(Path::to_owned));
         paths.extend_from_slice(approvals);
-        let files: Vec<_> = paths.into_iter().map(|path| (stat(&path), path)).collect();
+        Self { directories, ..Self::of_files(&paths) }
+    }
+
+    /// Takes a snapshot of these files alone.
+    pub(super) fn of_files(paths: &[PathBuf]) -> Self {
+        let files: Vec<_> = paths.iter().map(|path| (stat(path), path.clone())).collect();
         let now = SystemTime::now();
         let is_fresh = files.iter().any(|(stat, _)| stat.is_some_and(|stat| stat.is_young(now)));
         let files = files.into_iter().map(|(stat, path)| (path, stat)).collect();
-        Self { directories, files, is_fresh }
+        Self { directories: Vec::new(), files, is_fresh }
     }
 
     /// Returns true if a file may have changed between this snapshot and `later`. A change without

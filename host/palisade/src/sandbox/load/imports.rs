@@ -97,6 +97,8 @@ fn meaning(name: &str) -> Result<&'static str, &'static str> {
         package if package.starts_with("wasi:") => Err(
             "the host has no such WASI interface; WASI 0.2 has cli, clocks, filesystem, io, random and sockets",
         ),
-        _ => Err("only WASI 0.2 and palisade:tool can be imported"),
+        _ => Err(
+            "only WASI 0.2 and palisade:tool can be imported; a component of another world may fit with `palisade adapt`",
+        ),
     }
 }

@@ -1,0 +1,101 @@
+//! A lock that tools of the run can change decides nothing in favour of a plugin.
+
+use crate::{approve, configuration, lock, plugin, program};
+use palisade_tests::World;
+use std::fs;
+use std::os::unix::fs::symlink;
+
+#[test]
+fn lock_in_the_workspace_of_the_run_approves_nothing() {
+    let world = World::new();
+    world.install("git", &plugin("look").build());
+    approve(&world);
+    let _ = program(&world, &["call", "look"]).run().exits_with(0);
+    // The workspace is a directory around the configuration, as a home directory is.
+    let home = world.home();
+    let at_home = |words: &[&str]| program(&world, words).args(["--workspace"]).args([&home]).run();
+    at_home(&["call", "look"]).exits_with(4).stderr_contains(&[
+        "the approvals in",
+        "are not used: the file is in the workspace",
+        "--workspace",
+        "is not approved",
+    ]);
+    let before = fs::read(lock(&world)).unwrap();
+    let ran = at_home(&["approve", "git", "--yes"]).exits_with(2);
+    ran.stderr_contains(&["would be in the workspace", "--workspace"]);
+    assert_eq!(fs::read(lock(&world)).unwrap(), before);
+    let _ = at_home(&["list", "--locked", "--strict"]).exits_with(6);
+    // It still revokes.
+    let _ = program(&world, &["revoke", "git"]).run().exits_with(0);
+    let plugins = world.plugins();
+    let named = ["call", "look", "--plugins", plugins.to_str().unwrap()];
+    at_home(&named).exits_with(4).stderr_contains(&["was revoked"]);
+}
+
+#[test]
+fn link_from_the_workspace_or_into_it_approves_nothing() {
+    for is_inside in [true, false] {
+        let world = World::new();
+        world.install("git", &plugin("look").build());
+        approve(&world);
+        let name = if is_inside { "real" } else { "../linked" };
+        world.folder("real");
+        let folder = world.root().join(name);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("palisade.toml"), configuration(&world)).unwrap();
+        if is_inside {
+            // A link outside of the workspace leads to the lock in it.
+            fs::copy(lock(&world), folder.join("palisade.lock")).unwrap();
+            symlink(&folder, world.outer().join("link")).unwrap();
+        } else {
+            symlink(&folder, world.root().join("link")).unwrap();
+            fs::copy(lock(&world), folder.join("palisade.lock")).unwrap();
+        }
+        let config = match is_inside {
+            true => world.outer().join("link/palisade.toml"),
+            false => world.root().join("link/palisade.toml"),
+        };
+        let words = ["call", "look", "--config", config.to_str().unwrap()];
+        let ran = program(&world, &words).run().exits_with(4);
+        ran.stderr_contains(&["are not used: the file is in the workspace"]);
+    }
+}
+
+#[test]
+fn link_that_passes_the_workspace_approves_nothing() {
+    let world = World::new();
+    world.install("git", &plugin("look").build());
+    approve(&world);
+    let own = lock(&world).parent().unwrap().to_owned();
+    symlink(&own, world.outer().join("straight")).unwrap();
+    symlink(&own, world.root().join("inner")).unwrap();
+    symlink(world.root().join("inner"), world.outer().join("passing")).unwrap();
+    let call = |name: &str| {
+        let config = world.outer().join(name).join("palisade.toml");
+        program(&world, &["call", "look", "--config"]).args([config]).run()
+    };
+    let _ = call("straight").exits_with(0);
+    call("passing").exits_with(4).stderr_contains(&["the file is in the workspace"]);
+}
+
+#[test]
+fn refusal_by_the_lock_of_the_project_names_it_and_its_remedy() {
+    let world = World::new();
+    world.install("git", &plugin("look").build());
+    approve(&world);
+    let text = fs::read_to_string(lock(&world)).unwrap();
+    let digest = text.lines().find(|line| line.starts_with("digest")).unwrap();
+    let other = format!("digest = \"sha256:{}\"", "0".repeat(64));
+    world.file("palisade.lock", &text.replace(digest, &other));
+    let project = world.root().join("palisade.lock");
+    let ran = program(&world, &["call", "look"]).run().exits_with(4);
+    ran.stderr_contains(&["the project", project.to_str().unwrap()]);
+    assert!(!ran.stderr.contains("palisade approve"), "it would change nothing: {ran:?}");
+    let ran = program(&world, &["approve", "git", "--yes"]).run().exits_with(4);
+    ran.stderr_contains(&[project.to_str().unwrap()]);
+    // Without an approval of the user's, the project refuses it also after one.
+    fs::remove_file(lock(&world)).unwrap();
+    let ran = program(&world, &["approve", "git", "--yes"]).run().exits_with(4);
+    ran.stderr_contains(&["still refuses", project.to_str().unwrap()]);
+    assert!(ran.stdout.contains("`git` is approved."), "{ran:?}");
+}
