@@ -214,7 +214,8 @@ impl Keys {
 fn covers(configured: &str, source: &str) -> bool {
     if let Some(path) = source.strip_prefix("file://") {
         let folder = Path::new(path).parent();
-        return configured == source || folder.is_some_and(|folder| real(configured) == real_path(folder));
+        return configured == source
+            || folder.is_some_and(|folder| real(configured) == real_path(folder));
     }
     if !configured.contains("://") && !source.contains("://") {
         return real(configured) == real(source);
