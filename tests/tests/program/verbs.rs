@@ -89,7 +89,9 @@ fn list_json_has_exactly_the_documented_keys() {
     for tool in listed["tools"].as_array().expect("a list") {
         let mut keys: Vec<&String> = tool.as_object().expect("an object").keys().collect();
         keys.sort();
-        assert_eq!(keys, ["description", "digest", "name", "parameters", "plugin", "side_effects"]);
+        let documented =
+            ["approval", "description", "digest", "name", "parameters", "plugin", "side_effects"];
+        assert_eq!(keys, documented);
         assert_eq!(tool["parameters"]["type"], "object");
     }
 }
