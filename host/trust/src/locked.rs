@@ -149,7 +149,7 @@ impl LockedPlugins {
             let file = folder.join(installed_file(&entry.name, entry.digest));
             entry.revoked.is_none() && !file.is_file()
         };
-        let named = |entry: &Entry| palisade::tool::text::elided(&entry.name, 128);
+        let named = |entry: &Entry| elided(&entry.name, 128);
         self.read(|locks| locks.user.installed().filter(is_missing).map(named).collect())
     }
 

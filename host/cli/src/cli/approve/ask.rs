@@ -1,6 +1,6 @@
 //! The question about a plugin that a call needs, once, at a terminal.
 
-use super::{Position, is_too_long, looked_at, question, shown, too_long};
+use super::{Occasion, Position, is_too_long, looked_at, question, shown, too_long};
 use crate::cli::args::Common;
 use crate::cli::exit::Failure;
 use crate::cli::prompt::{self, YesNo};
@@ -68,7 +68,7 @@ impl Asked<'_> {
         }
         let shown = shown::text(plugin, review, prompt::columns());
         if is_too_long(&shown) {
-            return refused(&too_long(self.common, review));
+            return refused(&too_long(self.common, Occasion::Choice, review));
         }
         let text = format!("\n{shown}{}", question(plugin, self.position));
         let answer = prompt::yes_or_no(&text).unwrap_or(YesNo::No);
