@@ -37,7 +37,7 @@ impl Address {
     }
 
     fn checked(uri: &Uri<String>) -> Result<Self, &'static str> {
-        let address = Self(Uri::from(uri.strip_fragment().to_owned()));
+        let address = Self(uri.strip_fragment().to_owned());
         if address.scheme().is_none() {
             return Err("its scheme is neither http nor https");
         }

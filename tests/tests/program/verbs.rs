@@ -19,12 +19,8 @@ const SHIPPED: [&str; 9] = [
 ];
 
 fn names(listed: &Value) -> Vec<&str> {
-    listed["tools"]
-        .as_array()
-        .expect("a list")
-        .iter()
-        .filter_map(|tool| tool["name"].as_str())
-        .collect()
+    let tools = listed["tools"].as_array().expect("a list");
+    tools.iter().filter_map(|tool| tool["name"].as_str()).collect()
 }
 
 #[test]

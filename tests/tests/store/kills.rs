@@ -101,9 +101,9 @@ fn rounds(mut round: impl FnMut() -> bool) {
     let (mut killed, mut ended) = (0, 0);
     while killed < kills() {
         if round() {
-            killed += 1
+            killed += 1;
         } else {
-            ended += 1
+            ended += 1;
         }
         assert!(ended < 20 + 10 * kills(), "{killed} kills are too few for {ended} whole runs");
     }

@@ -86,7 +86,7 @@ fn refusal_by_the_lock_of_the_project_names_it_and_its_remedy() {
     let text = fs::read_to_string(lock(&world)).unwrap();
     let digest = text.lines().find(|line| line.starts_with("digest")).unwrap();
     let other = format!("digest = \"sha256:{}\"", "0".repeat(64));
-    world.file("palisade.lock", &text.replace(digest, &other));
+    world.file("palisade.lock", text.replace(digest, &other));
     let project = world.root().join("palisade.lock");
     let ran = program(&world, &["call", "look"]).run().exits_with(4);
     ran.stderr_contains(&["the project", project.to_str().unwrap()]);

@@ -85,6 +85,8 @@ fn declared(body: &[u8]) -> Option<&'static Encoding> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
     use super::*;
 
     fn text(header: &str, body: &[u8]) -> Result<String, String> {
