@@ -39,18 +39,11 @@ pub(super) fn transfer() -> (Network, CredentialsOf) {
     (Network::default(), CredentialsOf::environment(&|name| std::env::var(name).ok()))
 }
 
-/// Returns the path of the user's lock.
-pub(super) fn lock_path(common: &Common) -> Result<PathBuf, Failure> {
-    trust::lock_path(common).ok_or_else(|| {
-        Failure::usage("there is no directory for palisade.lock; name a file with --config")
-    })
-}
-
 impl<'a> Installing<'a> {
     /// Opens the folder, and removes what an interrupted change has left.
     pub(super) fn open(common: &'a Common) -> Result<Self, Failure> {
         let settings = setup::settings(common)?;
-        let lock_path = lock_path(common)?;
+        let lock_path = trust::writable_lock(common)?;
         // A lock that cannot be used is an error before anything is fetched.
         let lock = Lock::read(&lock_path)?;
         let folder = InstallFolder::open(&lock_path)?;

@@ -94,7 +94,7 @@ pub(super) fn writable_lock(common: &Common) -> Result<PathBuf, Failure> {
     })?;
     match is_in_workspace(common, &own) {
         true => Err(Failure::usage(format!(
-            "the approval would be in the workspace, in `{}`, where tools could write it; run `approve` with another --workspace or --config",
+            "the approval would be in the workspace, in `{}`, where tools could write it; run this with another --workspace or --config",
             visible(&own.display().to_string())
         ))),
         false => Ok(own),

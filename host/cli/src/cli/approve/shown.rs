@@ -28,11 +28,11 @@ pub(in crate::cli) fn text(plugin: &Plugin, review: &Review, room: usize) -> Str
         }
         None => text.push_str(&inspect::plugin_to_approve(plugin, room)),
     }
+    text.push_str(&classes(plugin, room));
     if review.entry.is_installed() {
         let source = format!("source     {}", elided(&review.entry.source, 300));
         text.push_str(&wrap::hanging(INDENT, "      ", &source, room));
     }
-    text.push_str(&classes(plugin, room));
     text.push_str(&wrap::hanging(INDENT, "      ", &signature(review), room));
     text
 }
