@@ -176,7 +176,8 @@ impl Keys {
     ) -> Result<Verified, SignatureError> {
         if self.of_source(source).next().is_none() {
             // A misspelled source must not pass for a source without a key.
-            return match self.sources().find(|source| !Path::new(source).is_dir()) {
+            let is_wrong = |source: &&str| !is_url(source) && !Path::new(source).is_dir();
+            return match self.sources().find(is_wrong) {
                 Some(wrong) => Err(SignatureError::NoSource { place: elided(wrong, 512) }),
                 None => Ok(Verified::NoKey),
             };
@@ -217,12 +218,18 @@ fn covers(configured: &str, source: &str) -> bool {
         return configured == source
             || folder.is_some_and(|folder| real(configured) == real_path(folder));
     }
-    if !configured.contains("://") && !source.contains("://") {
-        return real(configured) == real(source);
+    match (is_url(configured), is_url(source)) {
+        (false, false) => real(configured) == real(source),
+        (true, true) => source.strip_prefix(configured).is_some_and(|rest| {
+            rest.is_empty() || configured.ends_with('/') || rest.starts_with(['/', ':', '@'])
+        }),
+        (false, true) | (true, false) => false,
     }
-    let Some(rest) = source.strip_prefix(configured) else { return false };
-    let is_url = configured.contains("://");
-    rest.is_empty() || is_url && (configured.ends_with('/') || rest.starts_with(['/', ':', '@']))
+}
+
+/// Returns true if a source is a URL, and no directory.
+fn is_url(source: &str) -> bool {
+    source.contains("://")
 }
 
 /// Returns the directory that a source leads to, or its text if there is none.
@@ -262,6 +269,18 @@ mod tests {
 
     fn verify(keys: &Keys, bytes: &[u8], text: Option<&str>) -> Result<Verified, SignatureError> {
         keys.verify("/p", bytes, text, Path::new("/p/git.wasm.minisig"))
+    }
+
+    #[test]
+    fn key_for_a_url_says_nothing_of_a_directory() {
+        let (_, signer) = pair();
+        let source = Some("https://example.org/".to_owned());
+        let keys = Keys::new(vec![TrustedKey { signer, source }]);
+        let verified =
+            |source: &str| keys.verify(source, BYTES, None, Path::new("git.wasm.minisig"));
+        assert!(matches!(verified("/plugins"), Ok(Verified::NoKey)));
+        let missing = verified("https://example.org/git.wasm");
+        assert!(matches!(missing, Err(SignatureError::Missing { .. })), "{missing:?}");
     }
 
     #[test]
