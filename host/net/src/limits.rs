@@ -16,7 +16,7 @@ pub const CONNECTION_MEMORY: u64 = 256 * KIB;
 /// The header section of a response, in bytes; also the size of the read buffer. Proxies accept 8
 /// to 64 KiB.
 pub const HEADERS: usize = 64 * KIB as usize;
-/// What is read of a response before its head is complete, in bytes: the head, interim responses
+/// The bytes of a response that are read before its head is complete: the head, interim responses
 /// before it, and the beginning of the body that comes with it.
 pub const BEFORE_BODY: u64 = 4 * HEADERS as u64;
 /// Header fields of a response. Real ones have up to about 60.

@@ -83,7 +83,7 @@ pub struct PluginFacts {
     pub digest: Digest,
     /// The names of the plugin's tools.
     pub tools: Vec<String>,
-    /// What is granted to the plugin beyond the classes of its tools, one grant on each line.
+    /// The grants of the plugin beyond the classes of its tools, one on each line.
     pub grants: Vec<String>,
 }
 

@@ -18,7 +18,7 @@ use palisade_trust::signature_file;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-/// A plugin that was fetched. Nothing of it was run, and nobody has approved it.
+/// A fetched plugin. It has not run, and has no approval.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Fetched {

@@ -1,4 +1,4 @@
-//! What is approved is what was shown: no word and no class is left out.
+//! `approve` shows all that it approves: no word and no class is left out.
 
 use crate::{WORDS, approve, lock, plugin, program};
 use palisade_tests::guest::CONTRACT_OFFERS;

@@ -33,7 +33,7 @@ struct PluginView {
     digest: Option<String>,
     tools: Vec<PluginTool>,
     imports: Vec<ImportView>,
-    /// What is granted to the plugin beyond the classes of its tools, one grant on each line.
+    /// The grants of the plugin beyond the classes of its tools, one on each line.
     grants: Vec<String>,
 }
 

@@ -39,8 +39,8 @@ pub(in crate::api) struct QuestionView {
     /// The plugin's digest, or `null` for a native tool.
     digest: Option<String>,
     class: String,
-    /// What is granted to the plugin beyond its class, one grant on each line; `null` if the
-    /// question is over: its event in the journal has them.
+    /// The grants of the plugin beyond its class, one on each line. They are `null` if the question
+    /// is over: its event in the journal has them.
     grants: Option<Vec<String>>,
     /// The input, escaped and shortened in the middle.
     input_summary: String,
