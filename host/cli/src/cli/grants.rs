@@ -45,7 +45,7 @@ pub(super) fn file(common: &Common) -> Result<PathBuf, Failure> {
 pub(super) fn read(common: &Common) -> Result<GrantFile, Failure> {
     let Some(file) = beside(&setup::user_file(common)) else { return Ok(GrantFile::default()) };
     let is_there = file.symlink_metadata().is_ok();
-    if is_there && is_in_workspace(common, &file.canonicalize().unwrap_or_else(|_| file.clone())) {
+    if is_there && trust::is_in_workspace(common, &file) {
         output::note(&format!(
             "the grants in `{}` are not used: they are in the workspace, where tools could change them; give another --workspace or --config",
             visible(&file.display().to_string())
@@ -79,10 +79,6 @@ fn read_file(file: &Path) -> Result<GrantFile, Failure> {
     text.parse::<GrantFile>().map_err(|error| invalid(&error))
 }
 
-fn is_in_workspace(common: &Common, file: &Path) -> bool {
-    common.workspace.canonicalize().is_ok_and(|workspace| file.starts_with(workspace))
-}
-
 /// Changes the grants of this run: under a lock, and atomically.
 pub(super) fn change<T>(
     common: &Common,
@@ -114,7 +110,7 @@ pub(super) fn change<T>(
 
 /// Refuses a file that tools and other people can change.
 fn refuse_in_workspace(common: &Common, file: &Path) -> Result<(), Failure> {
-    match is_in_workspace(common, file) {
+    match trust::is_in_workspace(common, file) {
         true => Err(Failure::usage(format!(
             "the grants would be in the workspace, in `{}`, where tools could write them; run `grant` with another --workspace or --config",
             visible(&file.display().to_string())
