@@ -13,6 +13,7 @@
 pub(crate) mod error;
 pub(crate) mod script;
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -61,6 +62,17 @@ pub(crate) struct Run {
     pub(crate) names: Vec<String>,
     /// The subcommand and the selection; all other options are the same for all runs.
     pub(crate) arguments: Vec<String>,
+    /// Whether guests are optimised when they are linked.
+    pub(crate) lto: LinkTimeOptimization,
+}
+
+/// Whether guests are optimised when they are linked, which takes half of their build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LinkTimeOptimization {
+    /// The profile decides: they are.
+    Full,
+    /// They are not: neither their size nor their speed matters.
+    Off,
 }
 
 /// A built guest.
@@ -129,11 +141,23 @@ impl Selection<'_> {
     }
 }
 
+impl LinkTimeOptimization {
+    /// Returns the choice for guests of tests: only a release build measures them.
+    fn of_outer_build() -> Self {
+        if env::var_os("PROFILE").is_some_and(|profile| profile == "debug") {
+            Self::Off
+        } else {
+            Self::Full
+        }
+    }
+}
+
 impl Run {
     fn of_package(name: &str) -> Self {
         Self {
             names: words(&[name]),
             arguments: words(&["rustc", "--package", name, "--lib", "--crate-type", "cdylib"]),
+            lto: LinkTimeOptimization::Full,
         }
     }
 
@@ -145,6 +169,7 @@ impl Run {
         Self {
             names: words(names),
             arguments: [package, each("--example", names), each("--features", features)].concat(),
+            lto: LinkTimeOptimization::of_outer_build(),
         }
     }
 }
@@ -172,6 +197,9 @@ fn nested_cargo(
         .arg(folder);
     if workspace.join("Cargo.lock").is_file() {
         cargo.arg("--locked");
+    }
+    if let LinkTimeOptimization::Off = run.lto {
+        cargo.env("CARGO_PROFILE_GUEST_LTO", "off");
     }
     // Encoded, because a path may contain a space. With `--target` they do not affect macros and
     // build scripts.
