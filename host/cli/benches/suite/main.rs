@@ -5,6 +5,7 @@
 //! ratios within a run are comparable, since machines differ and are noisy. The contestants run in
 //! alternating blocks, so that a change of the machine's load affects all of them.
 
+mod authors;
 mod callers;
 mod calls;
 mod counted;
@@ -28,7 +29,7 @@ use world::World;
 type Group = (&'static str, &'static str, fn(&World));
 
 /// The groups with their descriptions.
-const GROUPS: [Group; 9] = [
+const GROUPS: [Group; 10] = [
     ("calls", "echo, and reading 1 KiB and 1 MiB", calls::run),
     ("search", "a tree of 10,000 files, against ripgrep's own library", search::run),
     ("guests", "tools in Python and in JavaScript", guests::run),
@@ -37,6 +38,7 @@ const GROUPS: [Group; 9] = [
     ("fair", "reads beside a hostile plugin at full load, and how late calls end", fair::run),
     ("server", "many sessions and subscribers of a running server", server::run),
     ("start", "1 to 1,000 plugins, compiled and from the cache", start::run),
+    ("authors", "a new project in each language, to its first answer", authors::run),
     ("memory", "an idle plugin, a call in flight, a sleeping guest", memory::run),
 ];
 

@@ -42,6 +42,11 @@ impl World {
         self.cache.join("floor")
     }
 
+    /// Returns the directory of standard libraries for WebAssembly that builds of plugins make.
+    pub(crate) fn toolchains(&self) -> PathBuf {
+        self.target.join("toolchains")
+    }
+
     /// Returns the builder of a host without the shipped plugins; its cache is warm from the
     /// second run on.
     pub(crate) fn host(&self) -> HostBuilder {
