@@ -105,12 +105,14 @@ impl CallNetwork {
     /// Notes a failure for the person, and returns it for the guest. No failure has a secret: none
     /// quotes a header or a body, and the guest does not know the secrets.
     fn failed(&self, error: SendError) -> Error {
-        let code = match &error {
-            SendError::Connect(ConnectError::Refused(refused)) => refused.code(),
-            _ => "request_failed",
+        let refused = match &error {
+            SendError::Connect(ConnectError::Refused(refused)) => Some(refused),
+            _ => None,
         };
+        let code = refused.map_or("request_failed", NetRefused::code);
+        let advice = refused.and_then(NetRefused::advice);
         tracing::debug!(code, "a request of a plugin failed: {error}");
-        self.0.call.refusals.note(&format!("{error} ({code})"));
+        self.0.call.refusals.note(&format!("{error} ({code})"), advice.as_deref());
         error.into()
     }
 }

@@ -134,8 +134,10 @@ impl Call {
     /// Returns the code of the first refusal.
     fn refusal(&self) -> String {
         let shown = format!("{:?}", self.refusals);
-        let code = shown.rsplit_once('(').map(|(_, code)| code);
-        code.and_then(|code| code.split_once(')')).map(|(code, _)| code.to_owned()).unwrap_or(shown)
+        let reason = shown.split_once(", advice: ").map_or(shown.as_str(), |(reason, _)| reason);
+        let code = reason.rsplit_once('(').map(|(_, code)| code);
+        code.and_then(|code| code.split_once(')'))
+            .map_or(shown.clone(), |(code, _)| code.to_owned())
     }
 }
 
