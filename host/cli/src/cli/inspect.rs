@@ -276,7 +276,7 @@ fn schema(key: &str, schema: &Value, room: usize) -> String {
 
 /// Returns the power of a plugin's tools.
 fn power(plugin: &Plugin) -> Power {
-    if plugin.grants().is_empty() { Power::Class } else { Power::Granted }
+    Power::of(&plugin.grants())
 }
 
 fn plugin_text(plugin: &Plugin, room: usize) -> String {
