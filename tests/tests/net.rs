@@ -14,6 +14,8 @@ mod secrets;
 mod server;
 #[path = "net/web.rs"]
 mod web;
+#[path = "net/wishes.rs"]
+mod wishes;
 
 use palisade::tool::Digest;
 use palisade::{HostBuilder, SideEffects, policy::Policy};

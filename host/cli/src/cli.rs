@@ -68,6 +68,7 @@ mod update;
 mod user_file;
 mod watch;
 mod wide;
+mod wishes;
 mod wrap;
 
 use args::{Args, Verb};

@@ -47,6 +47,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod wishes;
 
 pub use address::AddressKind;
 pub use exchange::{Answer, Exchange, ExchangeError};
@@ -63,3 +64,4 @@ pub use resolve::{Resolver, SystemResolver};
 pub use rule::{HostPattern, NetRule, NetRuleError, Reach};
 pub use secret::{Secret, SecretError, SecretValue, is_variable};
 pub use target::{Scheme, Target};
+pub use wishes::{WISHES, WishFault, Wishes};
