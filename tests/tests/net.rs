@@ -6,6 +6,8 @@
 mod ends;
 #[path = "net/fetch.rs"]
 mod net_fetch;
+#[path = "net/names.rs"]
+mod names;
 #[path = "net/program.rs"]
 mod program;
 #[path = "net/secrets.rs"]

@@ -5,11 +5,12 @@ use super::args::Common;
 use super::exit::{Exit, Failure};
 use super::user_file::{Patience, make_private, patient, replace, take, target};
 use super::{output, setup, trust};
+use crate::config::NetworkSettings;
 use palisade::internal::{open_unreplaceable_file, shipped_owner};
 use palisade::tool::Digest;
 use palisade::tool::text::visible;
 use palisade::{Host, HostBuilder};
-use palisade_net::{GrantFile, Grants, Holder, Network, PluginEntry};
+use palisade_net::{GrantFile, Grants, Holder, NameServer, Network, PluginEntry};
 use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -120,22 +121,37 @@ fn refuse_in_workspace(common: &Common, file: &Path) -> Result<(), Failure> {
 }
 
 /// Adds the grants to a host. Without any, it stays as it is.
-pub(super) fn add_to(base: HostBuilder, common: &Common) -> Result<HostBuilder, Failure> {
-    let grants = all(common)?;
+pub(super) fn add_to(
+    base: HostBuilder,
+    common: &Common,
+    settings: &NetworkSettings,
+) -> Result<HostBuilder, Failure> {
+    let grants = all(common, settings)?;
     Ok(if grants.is_empty() { base } else { base.powers(Arc::new(grants)) })
 }
 
 /// Returns the grants of all plugins.
-pub(super) fn all(common: &Common) -> Result<Grants, Failure> {
+pub(super) fn all(common: &Common, settings: &NetworkSettings) -> Result<Grants, Failure> {
     let file = read(common)?;
     let variable = |name: &str| std::env::var(name).ok();
-    let mut grants = Grants::new(Network::default());
+    let mut grants = Grants::new(network(settings)?);
     for entry in file.entries() {
         for digest in digests(common, entry)? {
             grants = grants.plugin(digest, entry.resolve(&variable));
         }
     }
     Ok(grants)
+}
+
+/// Returns the network of granted requests, with the configured name server.
+fn network(settings: &NetworkSettings) -> Result<Network, Failure> {
+    let Some(server) = settings.name_server.value else { return Ok(Network::default()) };
+    let resolver = NameServer::new(server).map_err(|error| {
+        let text =
+            format!("the name server {server} (`network.name_server`) cannot be used: {error}");
+        Failure::new(Exit::Internal, text)
+    })?;
+    Ok(Network::new(Arc::new(resolver), Vec::new()))
 }
 
 /// Returns the digests of the files that have the grants of an entry.

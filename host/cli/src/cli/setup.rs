@@ -156,7 +156,7 @@ pub(super) fn alone(common: &Common, settings: &Settings) -> Result<HostBuilder,
         .limits(settings.limits())
         .cache(cache_mode())
         .compiler(compiler(settings));
-    unconnected::add_to(base, common)
+    unconnected::add_to(base, common, settings)
 }
 
 /// Returns the builder of a host for one plugin that is about to be installed: with the names of
@@ -225,7 +225,7 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> Result<HostBuilde
         );
     }
     let base = base.observe_loading(loading).approvals(Arc::new(approvals));
-    grants::add_to(base, common)
+    grants::add_to(base, common, &settings.network)
 }
 
 /// Returns where each setting can be changed, for the advice in refusals.
