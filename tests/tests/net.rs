@@ -2,6 +2,8 @@
 //! in time whatever a server does, and no secret is seen.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "net/changed.rs"]
+mod changed;
 #[path = "net/ends.rs"]
 mod ends;
 #[path = "net/fetch.rs"]

@@ -28,6 +28,7 @@ mod address;
 mod body;
 mod call;
 mod connect;
+mod current;
 mod exchange;
 mod grant_file;
 mod guest_error;

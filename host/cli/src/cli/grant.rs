@@ -143,7 +143,7 @@ fn revoke(common: &Common, plugin: Option<&str>, grant: Option<&str>) -> Result<
         ));
     }
     output::note(&format!(
-        "revoked {count} of {}; a run that has loaded the plugin keeps them until it ends",
+        "revoked {count} of {}; a running `palisade serve` notices that within two seconds",
         visible(plugin)
     ));
     Ok(Exit::Ok)
