@@ -4,6 +4,8 @@
 
 #[path = "net/changed.rs"]
 mod changed;
+#[path = "net/crash.rs"]
+mod crash;
 #[path = "net/ends.rs"]
 mod ends;
 #[path = "net/fetch.rs"]
