@@ -5,8 +5,9 @@ use super::exit::{Exit, Failure};
 use super::output::{self, Cell};
 use super::wrap::{columns, hanging, width};
 use super::{hint, list, offers, setup, style, trust, wishes};
+use crate::config::Settings;
 use palisade::internal::{Power, sandbox_contents};
-use palisade::plugins::{Plugin, PluginApproval};
+use palisade::plugins::{Plugin, PluginApproval, name_of_file};
 use palisade::registry::Registered;
 use palisade::sandbox::{Import, World};
 use palisade::tool::text::visible;
@@ -25,10 +26,13 @@ pub(super) fn run(common: &Common, args: &Inspect) -> Result<Exit, Failure> {
     let host = setup::builder(common, &settings)?.build_for(&args.subject)?;
     let tool = match host.registry().get(&args.subject) {
         Ok(tool) => tool,
-        Err(missing) => match unapproved(&host, &args.subject) {
-            Some(plugin) => return show_unapproved(common, &plugin, args),
-            None => return Err(not_found(common, &missing)),
-        },
+        Err(missing) => {
+            return match unapproved(&host, &args.subject) {
+                Some(plugin) => show_unapproved(common, &plugin, args),
+                None => named(common, &settings, &host, args)
+                    .unwrap_or_else(|| Err(not_found(common, &missing))),
+            };
+        }
     };
     setup::show_undecided(common, &host, &[&args.subject]);
     let plugin = host.plugin_of(&tool);
@@ -50,6 +54,41 @@ pub(super) fn run(common: &Common, args: &Inspect) -> Result<Exit, Failure> {
         let of_tool = tool_text(tool.definition(), power, room);
         let approval = approval(common, plugin.as_ref(), room)?;
         output::text(&(of_tool + &of_plugin.unwrap_or_default() + &approval))?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// Shows the plugin of this name, or returns `None` if there is none. A file that was rejected for
+/// want of a grant or an approval is looked at alone.
+fn named(
+    common: &Common,
+    settings: &Settings,
+    host: &Host,
+    args: &Inspect,
+) -> Option<Result<Exit, Failure>> {
+    let is_named = |plugin: &Plugin| plugin.name() == args.subject;
+    if let Some(plugin) = host.plugins().into_iter().find(is_named) {
+        return Some(loaded(common, host, &plugin, args));
+    }
+    let rejected = host.rejected();
+    let file = rejected.iter().find(|it| name_of_file(Path::new(&it.file)) == args.subject)?;
+    output::note(&format!("`{}` is rejected: {}", args.subject, file.reason));
+    let args = Inspect { subject: file.file.clone(), json: args.json };
+    Some(setup::alone(common, settings).and_then(|builder| self::file(common, builder, &args)))
+}
+
+/// Shows a loaded plugin with its tools.
+fn loaded(common: &Common, host: &Host, plugin: &Plugin, args: &Inspect) -> Result<Exit, Failure> {
+    if args.json {
+        let mut shown = plugin_json(host, plugin);
+        shown["approval"] = json!(list::approval(plugin));
+        shown["wishes"] = wishes::json(common, plugin, None);
+        output::json(&shown)?;
+    } else {
+        let room = columns(std::io::stdout());
+        let wishes = wishes::text(common, plugin, None, room);
+        let approval = approval(common, Some(plugin), room)?;
+        output::text(&(plugin_with_tools(plugin, room) + &wishes + &approval))?;
     }
     Ok(Exit::Ok)
 }
@@ -134,10 +173,12 @@ fn file(common: &Common, builder: HostBuilder, args: &Inspect) -> Result<Exit, F
     Ok(Exit::Ok)
 }
 
-/// Returns the only plugin of a host, with its tools.
+/// Returns a plugin of a host, with its tools.
 pub(super) fn plugin_json(host: &Host, plugin: &Plugin) -> Value {
-    let tools: Vec<Value> =
-        host.registry().tools().iter().map(|tool| tool_json(tool, Some(plugin))).collect();
+    let (name, digest) = (Some(plugin.name()), Some(plugin.digest()));
+    let mut tools = host.registry().tools();
+    tools.retain(|tool| (tool.origin().plugin(), tool.origin().digest()) == (name, digest));
+    let tools: Vec<Value> = tools.iter().map(|tool| tool_json(tool, Some(plugin))).collect();
     let mut shown = json!({"plugin": plugin.name(), "file": plugin.file(), "digest": plugin.digest().to_string(), "imports": imports(plugin), "grants": plugin.grants(), "tools": tools});
     offers::add_to(&mut shown, std::slice::from_ref(plugin));
     add_left_out(&mut shown, plugin);
