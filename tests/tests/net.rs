@@ -8,10 +8,10 @@ mod changed;
 mod crash;
 #[path = "net/ends.rs"]
 mod ends;
-#[path = "net/fetch.rs"]
-mod net_fetch;
 #[path = "net/names.rs"]
 mod names;
+#[path = "net/fetch.rs"]
+mod net_fetch;
 #[path = "net/program.rs"]
 mod program;
 #[path = "net/secrets.rs"]
