@@ -2,8 +2,14 @@
 //! in time whatever a server does, and no secret is seen.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "net/changed.rs"]
+mod changed;
+#[path = "net/crash.rs"]
+mod crash;
 #[path = "net/ends.rs"]
 mod ends;
+#[path = "net/names.rs"]
+mod names;
 #[path = "net/fetch.rs"]
 mod net_fetch;
 #[path = "net/program.rs"]
@@ -14,6 +20,8 @@ mod secrets;
 mod server;
 #[path = "net/web.rs"]
 mod web;
+#[path = "net/wishes.rs"]
+mod wishes;
 
 use palisade::tool::Digest;
 use palisade::{HostBuilder, SideEffects, policy::Policy};

@@ -15,6 +15,7 @@ mod compile_child;
 mod completions;
 mod config;
 mod console;
+mod core_file;
 mod demo;
 mod destination;
 mod dev;
@@ -68,6 +69,7 @@ mod update;
 mod user_file;
 mod watch;
 mod wide;
+mod wishes;
 mod wrap;
 
 use args::{Args, Verb};
@@ -81,6 +83,7 @@ use std::process::ExitCode;
 /// Parses the command line, runs the subcommand and maps its outcome to an exit code.
 #[must_use]
 pub fn main() -> ExitCode {
+    core_file::forbid();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return usage(&missing_values::listed(on_one_line(error))),

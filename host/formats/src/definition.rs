@@ -32,6 +32,8 @@ pub struct DefinitionView<'a> {
     pub side_effects: &'a str,
     /// True if a repeated call leaves the same state as a single call.
     pub idempotent: bool,
+    /// True if the tool reaches servers beyond this machine, although its class does not say so.
+    pub sends_requests: bool,
 }
 
 impl<'a> DefinitionView<'a> {
@@ -47,6 +49,7 @@ impl<'a> DefinitionView<'a> {
             output_schema: None,
             side_effects: "network",
             idempotent: false,
+            sends_requests: false,
         }
     }
 }

@@ -144,7 +144,8 @@ pub fn export_all(
 
 /// Returns the hints that MCP clients display, for a class of side effects as in
 /// [`DefinitionView::side_effects`]. An unknown class counts as the highest. All four hints are
-/// always sent, because the protocol's defaults differ.
+/// always sent, because the protocol's defaults differ. A tool with granted requests is of the open
+/// world in any class.
 #[must_use]
 pub fn annotations(side_effects: &str, idempotent: bool) -> Value {
     json!({
@@ -287,13 +288,17 @@ fn anthropic_tool(view: &DefinitionView<'_>, schema: Value, strict: bool) -> Val
 
 fn mcp_tool(view: &DefinitionView<'_>, schema: Value) -> Value {
     let output = view.output_schema.map(|schema| rewrite_output(schema, view.name, &profile::MCP));
+    let mut hints = annotations(view.side_effects, view.idempotent);
+    if view.sends_requests {
+        hints["openWorldHint"] = true.into();
+    }
     let fields = [
         ("name", Some(json!(view.name))),
         ("title", view.title.map(Value::from)),
         ("description", Some(json!(view.description))),
         ("inputSchema", Some(schema)),
         ("outputSchema", output),
-        ("annotations", Some(annotations(view.side_effects, view.idempotent))),
+        ("annotations", Some(hints)),
     ];
     object_of_present(fields)
 }

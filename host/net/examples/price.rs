@@ -1,89 +1,171 @@
-//! Measures the price of grants: a fetch of a guest beside the same fetch by hand, and a call that
-//! fetches nothing, in a host with and without grants.
+//! Measures the price of grants: a fetch of a guest beside the same fetch by `reqwest`, and a call
+//! that fetches nothing, of a plugin with and without a grant, and in a host without this crate.
 //!
-//! `cargo run -p palisade-net --example price -- GUEST.wasm`, with the guest `net_fetch` of the
-//! suites.
+//! `cargo run --release -p palisade-net --example price -- GUEST.wasm`, with the guest `net_fetch`
+//! of the suites. `-- GUEST.wasm MEASURE CALLS` makes calls of one measure alone and prints nothing,
+//! for a count of instructions: that of one call is the difference between two numbers of calls.
 #![allow(clippy::print_stdout, reason = "a measurement is printed")]
 
-use http_body_util::{BodyExt as _, Empty};
-use hyper::client::conn::http1;
 use palisade::tool::Digest;
 use palisade::{CacheMode, Host, json};
 use palisade_net::{Grants, Network, PluginGrants};
+use serde_json::Value;
 use std::error::Error;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
-use wasmtime_wasi_http::io::TokioIo;
+use tokio::net::TcpListener;
 
-/// Rounds of each measurement. They alternate, so that all meet the same machine.
+/// Rounds of the measurement. The measures alternate, so that all meet the same machine.
 const ROUNDS: usize = 2_000;
+
+/// Calls of each measure before the first round: code is loaded at the first call.
+const WARM: usize = 20;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Measure {
+    Reqwest,
+    Granted,
+    IdleWithGrant,
+    IdleBesideGrants,
+    IdleWithoutCrate,
+}
+
+impl Measure {
+    const ALL: [Self; 5] = [
+        Self::Reqwest,
+        Self::Granted,
+        Self::IdleWithoutCrate,
+        Self::IdleBesideGrants,
+        Self::IdleWithGrant,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Reqwest => "reqwest",
+            Self::Granted => "granted",
+            Self::IdleWithoutCrate => "idle",
+            Self::IdleBesideGrants => "idle-beside-grants",
+            Self::IdleWithGrant => "idle-with-grant",
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Reqwest => "a fetch by reqwest",
+            Self::Granted => "a fetch of a guest with a grant",
+            Self::IdleWithoutCrate => "calculate, in a host without palisade-net",
+            Self::IdleBesideGrants => "calculate, in a host where another plugin has a grant",
+            Self::IdleWithGrant => "calculate, with a grant of its own",
+        }
+    }
+}
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let guest = std::env::args().nth(1).ok_or("the path of the guest `net_fetch` is missing")?;
+    let mut words = std::env::args().skip(1);
+    let guest = words.next().ok_or("the path of the guest `net_fetch` is missing")?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let authority = format!("127.0.0.1:{}", listener.local_addr()?.port());
     tokio::spawn(serve(listener));
-    let rule = format!("GET http://{authority} private").parse()?;
-    let granted = PluginGrants::new(vec![rule], &[], Vec::new(), &|_| None);
-    let digest = Digest::of(&std::fs::read(&guest)?);
-    let grants = Grants::new(Network::default()).plugin(digest, granted);
-    let with = Host::builder().cache(CacheMode::Off).plugin_file(&guest).powers(Arc::new(grants));
-    let (with, without) = (with.build()?, Host::builder().cache(CacheMode::Off).build()?);
-    let input = json!({"authority": authority});
-    let sum = json!({"expression": "1 + 1"});
-    let mut times: [Vec<Duration>; 5] = Default::default();
-    for _ in 0..ROUNDS {
-        let begin = Instant::now();
-        by_hand(&authority).await?;
-        times[0].push(begin.elapsed());
-        let calls = [
-            (&with, "send_read", &input),
-            (&with, "variable", &input),
-            (&with, "calculate", &sum),
-            (&without, "calculate", &sum),
-        ];
-        for (index, (host, tool, input)) in calls.into_iter().enumerate() {
-            let begin = Instant::now();
-            let result = host.call(tool, input.clone(), json!({})).await;
-            times[index + 1].push(begin.elapsed());
-            if !result.is_success() {
-                return Err(format!("{tool}: {result}").into());
+    let measured = Measured::new(Path::new(&guest), &authority)?;
+    match words.next() {
+        None => measured.all().await,
+        Some(name) => {
+            let measure = Measure::ALL.into_iter().find(|measure| measure.name() == name);
+            let measure = measure.ok_or_else(|| format!("there is no measure `{name}`"))?;
+            let calls: usize = words.next().ok_or("the number of calls is missing")?.parse()?;
+            for _ in 0..calls {
+                measured.once(measure).await?;
             }
+            Ok(())
         }
     }
-    let names = [
-        "a fetch by hand",
-        "a fetch of a guest",
-        "a guest that fetches nothing",
-        "calculate, in a host with grants",
-        "calculate, in a host without grants",
-    ];
-    for (name, times) in names.iter().zip(&mut times) {
-        times.sort();
-        println!("{name:<36} {:>9.1?}", times[times.len() / 2]);
+}
+
+/// The hosts that are compared, each with the same plugins.
+struct Measured {
+    /// Opens a connection for each request, as the host does: the server closes each one.
+    client: reqwest::Client,
+    without: Host,
+    beside: Host,
+    with: Host,
+    url: String,
+    fetch: Value,
+    sum: Value,
+}
+
+impl Measured {
+    fn new(guest: &Path, authority: &str) -> Result<Self, Box<dyn Error>> {
+        let builder = || Host::builder().cache(CacheMode::Off);
+        let without = builder().build()?;
+        let calculate = without.registry().get("calculate")?.origin().digest();
+        let calculate = calculate.ok_or("`calculate` is no plugin")?;
+        let net_fetch = Digest::of(&std::fs::read(guest)?);
+        let granted = || -> Result<PluginGrants, Box<dyn Error>> {
+            let rule = format!("GET http://{authority} private").parse()?;
+            Ok(PluginGrants::new(vec![rule], &[], Vec::new(), &|_| None))
+        };
+        let beside = Grants::new(Network::default()).plugin(net_fetch, granted()?);
+        let with = Grants::new(Network::default())
+            .plugin(net_fetch, granted()?)
+            .plugin(calculate, granted()?);
+        let host = |grants| builder().plugin_file(guest).powers(Arc::new(grants)).build();
+        Ok(Self {
+            client: reqwest::Client::builder().build()?,
+            without,
+            beside: host(beside)?,
+            with: host(with)?,
+            url: format!("http://{authority}/"),
+            fetch: json!({"authority": authority}),
+            sum: json!({"expression": "1 + 1"}),
+        })
     }
-    Ok(())
+
+    /// Runs one measure once.
+    async fn once(&self, measure: Measure) -> Result<(), Box<dyn Error>> {
+        let (host, tool, input) = match measure {
+            Measure::Reqwest => {
+                let _ = self.client.get(&self.url).send().await?.bytes().await?;
+                return Ok(());
+            }
+            Measure::Granted => (&self.with, "send_read", &self.fetch),
+            Measure::IdleWithoutCrate => (&self.without, "calculate", &self.sum),
+            Measure::IdleBesideGrants => (&self.beside, "calculate", &self.sum),
+            Measure::IdleWithGrant => (&self.with, "calculate", &self.sum),
+        };
+        let result = host.call(tool, input.clone(), json!({})).await;
+        match result.is_success() {
+            true => Ok(()),
+            false => Err(format!("{tool}: {result}").into()),
+        }
+    }
+
+    /// Runs all measures in turn, and prints the median of each.
+    async fn all(&self) -> Result<(), Box<dyn Error>> {
+        let mut times: [Vec<Duration>; Measure::ALL.len()] = Default::default();
+        for round in 0..WARM + ROUNDS {
+            for (measure, times) in Measure::ALL.into_iter().zip(&mut times) {
+                let begin = Instant::now();
+                self.once(measure).await?;
+                if round >= WARM {
+                    times.push(begin.elapsed());
+                }
+            }
+        }
+        for (measure, times) in Measure::ALL.into_iter().zip(&mut times) {
+            times.sort();
+            println!("{:<55} {:>9.1?}", measure.words(), times[times.len() / 2]);
+        }
+        Ok(())
+    }
 }
 
-/// Fetches over a new connection, as the host does for a guest.
-async fn by_hand(authority: &str) -> Result<usize, Box<dyn Error>> {
-    let stream = TcpStream::connect(authority).await?;
-    stream.set_nodelay(true)?;
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    let connection = tokio::spawn(connection);
-    let request = http::Request::get("/").header("host", authority);
-    let response = sender.send_request(request.body(Empty::<bytes::Bytes>::new())?).await?;
-    let body = response.into_body().collect().await?.to_bytes();
-    connection.abort();
-    Ok(body.len())
-}
-
-/// Answers every request with 1,000 bytes.
+/// Answers every request with 1,000 bytes, and closes the connection.
 async fn serve(listener: TcpListener) {
-    let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{}", "x".repeat(1_000));
+    let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 1000\r\n\r\n";
+    let answer = format!("{head}{}", "x".repeat(1_000));
     while let Ok((mut stream, _)) = listener.accept().await {
         let answer = answer.clone();
         tokio::spawn(async move {

@@ -2,9 +2,10 @@
 
 use crate::body::Allowance;
 use crate::connect::ConnectError;
+use crate::current::CurrentGrants;
 use crate::limits;
 use crate::network::Network;
-use crate::plugin_grants::{Allowed, PluginGrants};
+use crate::plugin_grants::Allowed;
 use crate::redact::Redaction;
 use crate::refusal::NetRefused;
 use crate::send::{SendError, send};
@@ -34,7 +35,7 @@ pub(crate) struct CallNetwork(Arc<Inner>);
 
 struct Inner {
     network: Network,
-    grants: Arc<PluginGrants>,
+    grants: Arc<CurrentGrants>,
     call: PoweredCall,
     places: Arc<Semaphore>,
     sent: Allowance,
@@ -49,7 +50,7 @@ pub(crate) struct Place {
 }
 
 impl CallData {
-    pub(crate) fn new(network: &Network, grants: &Arc<PluginGrants>, call: PoweredCall) -> Self {
+    pub(crate) fn new(network: &Network, grants: &Arc<CurrentGrants>, call: PoweredCall) -> Self {
         let inner = Inner {
             network: network.clone(),
             grants: grants.clone(),
@@ -69,8 +70,8 @@ impl CallNetwork {
         &self.0.network
     }
 
-    pub(crate) fn redaction(&self) -> Option<&Redaction> {
-        self.0.grants.redaction()
+    pub(crate) fn redaction(&self) -> Option<Redaction> {
+        self.0.grants.now().redaction().cloned()
     }
 
     pub(crate) fn sent(&self) -> Allowance {
@@ -99,18 +100,20 @@ impl CallNetwork {
             return Err(NetRefused::url("its path and query are longer than 16 KiB"));
         }
         let (method, uri) = (request.method().clone(), request.uri().clone());
-        self.0.grants.check(self.0.call.class, &method, &uri, request.headers_mut())
+        self.0.grants.now().check(self.0.call.class, &method, &uri, request.headers_mut())
     }
 
     /// Notes a failure for the person, and returns it for the guest. No failure has a secret: none
     /// quotes a header or a body, and the guest does not know the secrets.
     fn failed(&self, error: SendError) -> Error {
-        let code = match &error {
-            SendError::Connect(ConnectError::Refused(refused)) => refused.code(),
-            _ => "request_failed",
+        let refused = match &error {
+            SendError::Connect(ConnectError::Refused(refused)) => Some(refused),
+            _ => None,
         };
+        let code = refused.map_or("request_failed", NetRefused::code);
+        let advice = refused.and_then(NetRefused::advice);
         tracing::debug!(code, "a request of a plugin failed: {error}");
-        self.0.call.refusals.note(&format!("{error} ({code})"));
+        self.0.call.refusals.note(&format!("{error} ({code})"), advice.as_deref());
         error.into()
     }
 }
@@ -155,7 +158,7 @@ impl WasiHttpHooks for Hooks {
 
     fn is_forbidden_header(&mut self, name: &HeaderName) -> bool {
         DEFAULT_FORBIDDEN_HEADERS.contains(name)
-            || self.0.as_ref().is_some_and(|call| call.0.grants.reserves(name))
+            || self.0.as_ref().is_some_and(|call| call.0.grants.now().reserves(name))
     }
 
     fn p2_error_from_hyper(

@@ -28,6 +28,7 @@ mod address;
 mod body;
 mod call;
 mod connect;
+mod current;
 mod exchange;
 mod grant_file;
 mod guest_error;
@@ -47,6 +48,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod wishes;
 
 pub use address::AddressKind;
 pub use exchange::{Answer, Exchange, ExchangeError};
@@ -63,3 +65,4 @@ pub use resolve::{Resolver, SystemResolver};
 pub use rule::{HostPattern, NetRule, NetRuleError, Reach};
 pub use secret::{Secret, SecretError, SecretValue, is_variable};
 pub use target::{Scheme, Target};
+pub use wishes::{WISHES, WishFault, Wishes};

@@ -48,3 +48,7 @@ pub const SECRET_MAX: usize = 4 * KIB as usize;
 pub const EXCHANGE: Duration = Duration::from_secs(600);
 /// The part of a failure's body that an exchange of the host keeps, in bytes: its explanation.
 pub const ERROR_BODY: usize = 16 * KIB as usize;
+/// The wishes of one plugin that are read. A person reads each of them.
+pub const WISHES: usize = 32;
+/// The length of each text of a wish, in bytes. The longest name of a host has 253.
+pub const WISH: usize = 512;

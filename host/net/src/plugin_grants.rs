@@ -13,12 +13,15 @@ use palisade::SideEffects;
 type HeldSecret = (Secret, Result<SecretValue, &'static str>);
 
 /// The grants of one plugin, with the values of this run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct PluginGrants {
     rules: Vec<NetRule>,
     /// The granted variables, and the values of those that are set.
     environment: Vec<(String, Option<String>)>,
     secrets: Vec<HeldSecret>,
+    /// The values of secrets that requests of this run carried, and that are granted no more. A
+    /// server may still repeat them.
+    former: Vec<SecretValue>,
     redaction: Option<Redaction>,
 }
 
@@ -53,28 +56,47 @@ impl PluginGrants {
     ) -> Self {
         let value_of = |name: &String| (name.clone(), variable(name));
         let environment = environment.iter().map(value_of).collect();
-        let mut secrets: Vec<HeldSecret> = secrets
+        let secrets: Vec<HeldSecret> = secrets
             .into_iter()
             .map(|secret| {
                 let value = SecretValue::new(variable(&secret.name));
                 (secret, value)
             })
             .collect();
-        let values: Vec<&str> = secrets
-            .iter()
-            .filter_map(|(_, value)| value.as_ref().ok())
-            .map(SecretValue::as_str)
-            .collect();
-        let redaction = match Redaction::new(values.iter().copied()) {
+        let mut grants = Self { rules, environment, secrets, former: Vec::new(), redaction: None };
+        grants.redact(None);
+        grants
+    }
+
+    /// Returns these grants in place of others of the same plugin and run.
+    pub(crate) fn succeeding(mut self, before: &Self) -> Self {
+        self.former =
+            before.values().filter(|value| self.values().all(|it| it != *value)).cloned().collect();
+        if !self.former.is_empty() {
+            self.redact(before.redaction.clone());
+        }
+        self
+    }
+
+    /// Returns the values of the secrets, granted and former ones.
+    fn values(&self) -> impl Iterator<Item = &SecretValue> {
+        let usable = self.secrets.iter().filter_map(|(_, value)| value.as_ref().ok());
+        usable.chain(&self.former)
+    }
+
+    /// Prepares the removal of the secrets. If they are too large together, none is sent, and
+    /// `otherwise` removes those that were.
+    fn redact(&mut self, otherwise: Option<Redaction>) {
+        let values: Vec<&str> = self.values().map(SecretValue::as_str).collect();
+        self.redaction = match Redaction::new(values.iter().copied()) {
             Ok(redaction) => (!values.is_empty()).then_some(redaction),
             Err(_) => {
-                for (_, value) in &mut secrets {
+                for (_, value) in &mut self.secrets {
                     *value = Err("the secrets of the plugin are too large together");
                 }
-                None
+                otherwise
             }
         };
-        Self { rules, environment, secrets, redaction }
     }
 
     /// Returns the granted environment variables that are set, with their values.

@@ -1,13 +1,14 @@
 //! The grants of plugins as powers of the host: `wasi:http` for those with a network rule.
 
 use crate::call::CallData;
+use crate::current::CurrentGrants;
 use crate::network::Network;
 use crate::plugin_grants::PluginGrants;
 use palisade::internal::{CallState, PluginPowers, PoweredCall, Powers};
 use palisade::tool::Digest;
 use std::any::Any;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 use wasmtime::component::Linker;
 use wasmtime_wasi_http::p2::bindings::LinkOptions;
 use wasmtime_wasi_http::p2::bindings::http::{outgoing_handler, types};
@@ -18,33 +19,55 @@ use wasmtime_wasi_http::{WasiHttp, WasiHttpCtxView};
 #[derive(Debug, Default)]
 pub struct Grants {
     network: Network,
-    plugins: HashMap<Digest, Arc<PluginGrants>>,
+    plugins: RwLock<Plugins>,
 }
+
+type Plugins = HashMap<Digest, Arc<CurrentGrants>>;
 
 impl Grants {
     /// Creates grants without any plugin, over a network.
     #[must_use]
     pub fn new(network: Network) -> Self {
-        Self { network, plugins: HashMap::new() }
+        Self { network, plugins: RwLock::default() }
     }
 
     /// Sets the grants of the plugin with this digest.
     #[must_use]
-    pub fn plugin(mut self, plugin: Digest, grants: PluginGrants) -> Self {
-        self.plugins.insert(plugin, Arc::new(grants));
+    pub fn plugin(self, plugin: Digest, grants: PluginGrants) -> Self {
+        self.plugins_mut().insert(plugin, Arc::new(CurrentGrants::new(grants)));
         self
     }
 
-    /// Returns true if no plugin has a grant.
+    /// Returns true if no plugin has ever had a grant.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.plugins.is_empty()
+        self.plugins.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// Replaces the grants of all plugins during a run. They hold for the next request of each
+    /// plugin, also of a call that is under way: a plugin that is left out has none any more.
+    ///
+    /// A plugin that was loaded without any grant gets none before it is loaded again, since
+    /// nothing was linked for it.
+    pub fn replace(&self, plugins: impl IntoIterator<Item = (Digest, PluginGrants)>) {
+        let mut given: HashMap<Digest, PluginGrants> = plugins.into_iter().collect();
+        let mut known = self.plugins_mut();
+        for (plugin, current) in known.iter() {
+            current.replace(given.remove(plugin).unwrap_or_default());
+        }
+        let new = given.into_iter();
+        known.extend(new.map(|(plugin, grants)| (plugin, Arc::new(CurrentGrants::new(grants)))));
+    }
+
+    fn plugins_mut(&self) -> RwLockWriteGuard<'_, Plugins> {
+        self.plugins.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Powers for Grants {
     fn of(&self, plugin: Digest) -> Option<Arc<dyn PluginPowers>> {
-        let grants = self.plugins.get(&plugin)?.clone();
+        let plugins = self.plugins.read().unwrap_or_else(PoisonError::into_inner);
+        let grants = plugins.get(&plugin)?.clone();
         Some(Arc::new(NetPowers { network: self.network.clone(), grants }))
     }
 }
@@ -84,27 +107,27 @@ impl PluginPowers for Unconnected {
 
 struct NetPowers {
     network: Network,
-    grants: Arc<PluginGrants>,
+    grants: Arc<CurrentGrants>,
 }
 
 impl PluginPowers for NetPowers {
     fn meaning(&self, interface: &str) -> Option<&'static str> {
-        if interface == "wasi:cli/environment" && self.grants.has_environment() {
+        if interface == "wasi:cli/environment" && self.grants.now().has_environment() {
             return Some("the granted variables; no arguments, no directory of the host");
         }
-        (is_provided(interface) && self.grants.has_network())
+        (is_provided(interface) && self.grants.now().has_network())
             .then_some("requests to the granted hosts, as far as the tool's class allows")
     }
 
     fn link(&self, linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
-        match self.grants.has_network() {
+        match self.grants.now().has_network() {
             true => link(linker),
             false => Ok(()),
         }
     }
 
     fn environment(&self) -> Vec<(String, String)> {
-        self.grants.environment()
+        self.grants.now().environment()
     }
 
     fn begin(&self, call: PoweredCall) -> Box<dyn Any + Send> {
@@ -112,7 +135,7 @@ impl PluginPowers for NetPowers {
     }
 
     fn grants(&self) -> Vec<String> {
-        self.grants.lines()
+        self.grants.now().lines()
     }
 }
 

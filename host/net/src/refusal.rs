@@ -29,9 +29,7 @@ pub enum NetRefused {
         method: Method,
     },
     /// No rule of the plugin allows the request.
-    #[error(
-        "no grant allows {method} {target}; the operator can make one (`palisade grant PLUGIN net \"{method} {target}\"`, with `private` at its end for a host of a private network)"
-    )]
+    #[error("no grant allows {method} {target}")]
     NoRule {
         /// The method of the request.
         method: Method,
@@ -40,7 +38,7 @@ pub enum NetRefused {
     },
     /// The host has no address that the rule reaches.
     #[error(
-        "`{host}` has no address that its grant reaches: {found} of its addresses are private or reserved; a grant for this exact name that ends with `private` reaches private ones, and none reaches metadata services"
+        "`{host}` has no address that its grant reaches: {found} of its addresses are private or reserved"
     )]
     Address {
         /// The host.
@@ -125,6 +123,21 @@ impl NetRefused {
             Self::Encoded { .. } => "response_encoded",
             Self::Body { .. } => "body_refused",
             Self::Method => "method_refused",
+        }
+    }
+
+    /// Returns what the operator can do about the refusal. No model reads it.
+    #[must_use]
+    pub fn advice(&self) -> Option<String> {
+        match self {
+            Self::NoRule { method, target } => Some(format!(
+                "the operator can grant it (`palisade grant PLUGIN net \"{method} {target}\"`, with `private` at its end for a host of a private network)"
+            )),
+            Self::Address { .. } => Some(
+                "a grant for this exact name that ends with `private` reaches private addresses, and none reaches metadata services"
+                    .to_owned(),
+            ),
+            _ => None,
         }
     }
 

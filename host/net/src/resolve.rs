@@ -2,6 +2,7 @@
 
 #[cfg(feature = "hickory")]
 mod hickory;
+mod hosts;
 
 #[cfg(feature = "hickory")]
 pub use hickory::NameServer;
@@ -18,17 +19,21 @@ pub trait Resolver: fmt::Debug + Send + Sync {
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
 }
 
-/// The resolver of the system (`getaddrinfo`), with its hosts file and search rules. The name is
-/// looked up as a whole one, with a final dot, so that no search domain is added.
+/// The resolver of the system: its hosts file, and then `getaddrinfo`. The name is looked up as a
+/// whole one, with a final dot, so that no search domain is added.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemResolver;
 
 impl Resolver for SystemResolver {
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
         Box::pin(async move {
-            // A name of one label, such as `localhost`, is found in the hosts file without a dot
-            // only.
+            // `getaddrinfo` finds a name in the hosts file without a final dot only.
             let whole = if name.contains('.') { format!("{name}.") } else { name.to_owned() };
+            let named = name.to_owned();
+            let found = tokio::task::spawn_blocking(move || hosts::addresses(&named)).await?;
+            if !found.is_empty() {
+                return Ok(found);
+            }
             let found = tokio::net::lookup_host((whole, 0)).await?;
             Ok(found.map(|address| address.ip()).collect())
         })

@@ -147,10 +147,15 @@ fn guarded(
         refuse_encoded(&parts.headers)?;
     }
     let redaction = call.redaction();
-    if let Some(redaction) = redaction {
+    if let Some(redaction) = &redaction {
         redact_headers(redaction, &mut parts.headers);
     }
-    let body = ResponseBody::new(body, call.received(), redaction.map(Redaction::stream), patience);
+    let body = ResponseBody::new(
+        body,
+        call.received(),
+        redaction.as_ref().map(Redaction::stream),
+        patience,
+    );
     Ok(Response::from_parts(parts, body.boxed_unsync()))
 }
 

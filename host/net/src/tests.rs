@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+mod changes;
 mod dns;
 mod exchanges;
 mod limits;
@@ -13,6 +14,7 @@ mod targets;
 mod tls;
 
 use crate::call::CallData;
+use crate::current::CurrentGrants;
 use crate::{Network, PluginGrants, Resolver, Secret};
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
@@ -67,6 +69,7 @@ fn with_secrets(
 struct Call {
     data: CallData,
     refusals: Refusals,
+    grants: Arc<CurrentGrants>,
 }
 
 /// A response that was read to its end.
@@ -88,7 +91,8 @@ impl Call {
         let account = Account::new(MemoryLimits { call: 128 << 20, total: u64::MAX });
         let refusals = Refusals::default();
         let call = PoweredCall::new(class, account, refusals.clone(), Digest::of(plugin));
-        Self { data: CallData::new(network, &Arc::new(grants), call), refusals }
+        let grants = Arc::new(CurrentGrants::new(grants));
+        Self { data: CallData::new(network, &grants, call), refusals, grants }
     }
 
     /// A call of class `network` with these rules.
@@ -134,8 +138,10 @@ impl Call {
     /// Returns the code of the first refusal.
     fn refusal(&self) -> String {
         let shown = format!("{:?}", self.refusals);
-        let code = shown.rsplit_once('(').map(|(_, code)| code);
-        code.and_then(|code| code.split_once(')')).map(|(code, _)| code.to_owned()).unwrap_or(shown)
+        let reason = shown.split_once(", advice: ").map_or(shown.as_str(), |(reason, _)| reason);
+        let code = reason.rsplit_once('(').map(|(_, code)| code);
+        code.and_then(|code| code.split_once(')'))
+            .map_or(shown.clone(), |(code, _)| code.to_owned())
     }
 }
 

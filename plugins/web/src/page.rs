@@ -3,6 +3,7 @@
 mod decode;
 mod markdown;
 mod part;
+mod tree;
 
 use crate::address::Address;
 use crate::exchange::{End, Response};

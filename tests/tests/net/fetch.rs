@@ -8,7 +8,7 @@ use palisade_tests::guest::NET_FETCH;
 use serde_json::{Value, json};
 
 /// Calls a tool of the guest, and returns its result.
-async fn call(host: &Host, tool: &str, input: Value) -> Value {
+pub(super) async fn call(host: &Host, tool: &str, input: Value) -> Value {
     host.call(tool, input, json!({})).await.to_json()
 }
 

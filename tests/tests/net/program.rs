@@ -123,6 +123,55 @@ fn grants_that_others_or_tools_can_change_are_not_used() {
 }
 
 #[test]
+fn model_reads_no_advice_about_grants() {
+    use palisade_tests::mcp::Client;
+    let (world, server) = (World::new(), Server::echo());
+    let rule = "GET https://api.example.org";
+    let _ = program(&world, &["grant", "net_fetch", "net", rule]).run().exits_with(0);
+    let arguments = json!({"authority": server.authority()});
+    let refused = format!("no grant allows GET http://{}", server.authority());
+    let advice = format!("palisade grant PLUGIN net \"GET http://{}\"", server.authority());
+    let call = program(&world, &["call", "send_read", &arguments.to_string()]).run().exits_with(5);
+    let _ = call.stderr_contains(&[&refused, &advice]);
+    let function = json!({"name": "send_read", "arguments": arguments.to_string()});
+    let one = json!({"id": "one", "type": "function", "function": function});
+    let reply = json!({"choices": [{"message": {"tool_calls": [one]}}]}).to_string();
+    let answered = program(&world, &["dispatch", "--from", "openai"]).stdin(reply).run();
+    let answered = answered.exits_with(0);
+    let _ = answered.stderr_contains(&[&advice]);
+    assert!(answered.stdout.contains("no grant allows GET"), "{answered:?}");
+    assert!(!answered.stdout.contains("palisade grant"), "{answered:?}");
+    let mut client = Client::start(program(&world, &[])).shake_hands(&json!({}));
+    let call = json!({"name": "send_read", "arguments": arguments});
+    let answer = client.request("tools/call", &call).to_string();
+    assert!(answer.contains(&refused) && !answer.contains("palisade grant"), "{answer}");
+    let (ran, _) = client.end();
+    let _ = ran.stderr_contains(&[&advice]);
+    assert!(server.requests().is_empty());
+}
+
+#[test]
+fn list_shows_the_grants_of_the_named_plugin() {
+    let world = World::new();
+    let run = |args: &[&str]| Program::new(&world).args(args.to_vec()).run().exits_with(0);
+    let _ = run(&["grant", "web", "net", "GET https://docs.rs"]);
+    let _ = run(&["grant", "calculate", "env", "LANG"]);
+    for words in [&["grant", "list", "web"][..], &["grant", "web", "list"]] {
+        let listed = run(words).stdout;
+        assert!(listed.contains("docs.rs") && !listed.contains("LANG"), "{listed}");
+    }
+    let _ = run(&["grant", "list", "files"]).stderr_contains(&["`files` has no grant"]);
+}
+
+#[test]
+fn rejected_plugin_is_inspected_by_its_name() {
+    let world = World::new();
+    let shown = program(&world, &["inspect", "net_fetch"]).run().exits_with(0);
+    let _ = shown.stderr_contains(&["`net_fetch` is rejected", "wasi:http"]);
+    assert!(shown.stdout.contains("send_read") && shown.stdout.contains("send_network"));
+}
+
+#[test]
 fn plugin_without_a_grant_is_looked_at_and_approved() {
     let world = World::new();
     let file = NET_FETCH.file();

@@ -15,7 +15,16 @@ impl Server {
     /// Starts a server that answers each request, given as its text, and then closes the
     /// connection.
     pub(super) fn start(answer: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::start_at("127.0.0.1", 0, answer)
+    }
+
+    /// Starts a server at an address of this machine, with a free port if that is 0.
+    pub(super) fn start_at(
+        address: &str,
+        port: u16,
+        answer: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind((address, port)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let server = Self { port, requests: Arc::default() };
         let (requests, answer) = (server.requests.clone(), Arc::new(answer));
@@ -38,6 +47,11 @@ impl Server {
         Self::start(|request, stream| {
             let _ = stream.write_all(&ok(request.as_bytes()));
         })
+    }
+
+    /// Returns the port.
+    pub(super) fn port(&self) -> u16 {
+        self.port
     }
 
     /// Returns the host and the port, by the name of this machine.

@@ -214,3 +214,33 @@ fn plugin_is_loaded_with_a_grant_alone() {
     let _ = program(&["call", "web_fetch", &input]).exits_with(3);
     assert_eq!(server.requests().len(), 1);
 }
+
+#[tokio::test]
+async fn page_that_is_too_deep_is_refused_in_time() {
+    let server = Server::start(|_, stream| {
+        let page = "<div>".repeat(700_000);
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n\r\n";
+        let _ = stream.write_all(format!("{head}{page}").as_bytes());
+    });
+    let stage = stage(&server.rule("GET"));
+    let url = format!("http://{}/", server.authority());
+    let result = fetch(&stage.host, json!({"url": url})).await;
+    let message = result["error"]["message"].as_str().unwrap();
+    assert!(message.contains("nests its elements too deep"), "{message}");
+    let source = fetch(&stage.host, json!({"url": url, "format": "source"})).await;
+    assert_eq!(source["success"], true, "{source}");
+}
+
+#[test]
+fn tool_that_reaches_the_web_is_of_the_open_world() {
+    let world = World::new();
+    let run = |words: &[&str]| Program::new(&world).args(words.to_vec()).run().exits_with(0);
+    let _ = run(&["grant", "web", "net", "GET https://docs.rs"]);
+    let exported = run(&["export", "-f", "mcp"]).json();
+    let tools = exported["tools"].as_array().unwrap();
+    let hint = |name: &str| {
+        let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
+        tool["annotations"]["openWorldHint"].clone()
+    };
+    assert_eq!((hint("web_fetch"), hint("read_file")), (json!(true), json!(false)));
+}

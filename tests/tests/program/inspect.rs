@@ -45,6 +45,20 @@ fn inspect_json_extends_the_list_with_the_definition() {
 }
 
 #[test]
+fn plugin_is_shown_by_its_name_with_all_its_tools() {
+    let world = World::new();
+    let text = program(&world, &["inspect", "files"]).run().exits_with(0).stdout;
+    for part in ["read_file", "write_file", "digest   sha256:", "approval shipped"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let shown = program(&world, &["inspect", "files", "--json"]).run().exits_with(0).json();
+    assert_eq!((&shown["plugin"], &shown["approval"]), (&json!("files"), &json!("shipped")));
+    let tools = shown["tools"].as_array().unwrap();
+    assert!(tools.len() > 2 && tools.iter().all(|tool| tool["plugin"] == "files"), "{shown:#}");
+    let _ = program(&world, &["inspect", "filse"]).run().exits_with(3);
+}
+
+#[test]
 fn plugin_file_is_shown_without_installation() {
     let world = World::new();
     let file = guest::CONTRACT_DEFINITIONS.file();

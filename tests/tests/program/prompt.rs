@@ -8,8 +8,8 @@ use palisade_tests::program::{Ran, finish};
 use serde_json::json;
 use std::process::{Child, Stdio};
 
-const QUESTION: &str = "Allow this call? [y]es, [N]o, [a]lways here: ";
-const OF_SEVERAL: &str = "Allow this call? [y]es, [N]o, [s]ession, [a]lways here: ";
+const QUESTION: &str = "Allow this call? [y]es, [N]o, [a]lways, everywhere: ";
+const OF_SEVERAL: &str = "Allow this call? [y]es, [N]o, [s]ession, [a]lways, everywhere: ";
 const WRITE: &str = r#"{"path": "made.txt", "content": "made"}"#;
 
 /// Starts a call and waits for its prompt.

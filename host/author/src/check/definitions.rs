@@ -5,6 +5,7 @@ use crate::build::needs;
 use crate::trial::Trial;
 use palisade::formats::{DefinitionView, Format, Strictness, Weakening, export};
 use palisade::{Definition, SideEffects};
+use palisade_net::Wishes;
 use serde_json::Value;
 
 /// The least length of a description that says something, in characters.
@@ -19,6 +20,20 @@ pub(super) fn check(trial: &Trial, found: &mut Findings) {
         providers(definition, found);
     }
     imports(trial, definitions, found);
+    wishes(definitions, found);
+}
+
+/// Names the wishes of each tool that are no grants.
+fn wishes(definitions: &[Definition], found: &mut Findings) {
+    let wishes = Wishes::of(definitions);
+    for tool in definitions.iter().map(|definition| definition.name().as_str()) {
+        let faults = wishes.faults().iter().filter(|fault| fault.tool == tool);
+        let reasons: Vec<&str> = faults.map(|fault| fault.reason.as_str()).collect();
+        if !reasons.is_empty() {
+            let message = format!("wishes in its metadata are ignored: {}", reasons.join("; "));
+            found.warn(Topic::Definitions, "invalid-wish", Some(tool), message);
+        }
+    }
 }
 
 fn words(definition: &Definition, found: &mut Findings) {

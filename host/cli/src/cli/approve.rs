@@ -37,7 +37,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     // Before anything is shown: an approval that cannot be written needs no answer.
     let lock = if args.json { None } else { Some(trust::writable_lock(common)?) };
     let base = setup::builder(common, &settings)?.approvals(locked.clone());
-    let host = unconnected::add_to(base, common)?.build()?;
+    let host = unconnected::add_to(base, common, &settings)?.build()?;
     let keys = trust::keys(&settings);
     trust::show_idle_keys(&settings, &keys);
     let mut broken = host.rejected();
@@ -46,8 +46,11 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     let pending = Pending { common, args, host: &host, locked: &locked, keys: &keys };
     let plugins = pending.plugins()?;
     let Some(lock) = lock else {
-        let reviews = plugins.iter().filter_map(|plugin| looked_at(&locked, &keys, plugin).ok());
-        output::json(&reviews.map(|review| shown::json(&review)).collect::<Vec<Value>>())?;
+        let shown = plugins.iter().filter_map(|plugin| {
+            let review = looked_at(&locked, &keys, plugin).ok()?;
+            Some(shown::json(common, plugin, &review))
+        });
+        output::json(&shown.collect::<Vec<Value>>())?;
         return Ok(Exit::Ok);
     };
     if plugins.is_empty() {
@@ -181,7 +184,7 @@ pub(super) fn ask_for(
     if asking.digest.is_some_and(|named| *named != digest) {
         return refused(&format!("it has the digest {digest}, and --digest names another one"));
     }
-    let text = shown::text(plugin, review, columns(std::io::stdout()));
+    let text = shown::text(common, plugin, review, columns(std::io::stdout()));
     if asking.digest.is_none() && is_too_long(&text) {
         return refused(&too_long(common, asking.of, review));
     }

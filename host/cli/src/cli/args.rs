@@ -164,7 +164,7 @@ pub(super) struct List {
 
 #[derive(ClapArgs)]
 pub(super) struct Inspect {
-    /// The name of a tool, or the path of a `.wasm` file
+    /// The name of a tool or of a plugin, or the path of a `.wasm` file
     pub(super) subject: String,
     /// Print JSON
     #[arg(long)]

@@ -122,6 +122,10 @@ fn rows(settings: &Settings) -> Vec<[String; 3]> {
         }));
     }
     rows.extend(journal(&settings.journal));
+    rows.push(row("network.name_server", &settings.network.name_server, |server| match server {
+        Some(server) => server.to_string(),
+        None => "that of the system".to_owned(),
+    }));
     rows
 }
 

@@ -1,6 +1,7 @@
 //! `palisade doctor`: checks the machine, the configuration and the plugins, with advice for each
 //! problem.
 
+mod name_server;
 mod patience;
 mod report;
 mod settings;
@@ -36,6 +37,9 @@ pub(super) fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure> {
     report.add(landlock(workspace, &patience))?;
     let (settings, found) = settings::configuration(common, &patience);
     found.into_iter().try_for_each(|check| report.add(check))?;
+    if let Some(server) = settings.network.name_server.value {
+        report.add(name_server::check(server))?;
+    }
     let found = settings::plugins(common, &settings, compiled, &patience);
     found.into_iter().try_for_each(|check| report.add(check))?;
     report.finish()

@@ -29,7 +29,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
             let secret = usage(Secret::parse(name, host, header)).map(Grant::Secret);
             add(common, plugin, to, secret.map(|secret| vec![secret]))
         }
-        GrantAction::List { json } => list(common, plugin, *json),
+        GrantAction::List { of, json } => list(common, of.as_deref().or(plugin), *json),
         GrantAction::Revoke { grant } => revoke(common, plugin, grant.as_deref()),
     }
 }
@@ -115,7 +115,11 @@ fn list(common: &Common, plugin: Option<&str>, as_json: bool) -> Result<Exit, Fa
         return output::json(&json!({"grants": listed.collect::<Vec<_>>()})).map(|_| Exit::Ok);
     }
     if entries.is_empty() {
-        output::note("no plugin has a grant");
+        let nothing = match plugin {
+            Some(plugin) => format!("`{}` has no grant", visible(plugin)),
+            None => "no plugin has a grant".to_owned(),
+        };
+        output::note(&nothing);
         return Ok(Exit::Ok);
     }
     let mut text = String::new();
@@ -143,7 +147,7 @@ fn revoke(common: &Common, plugin: Option<&str>, grant: Option<&str>) -> Result<
         ));
     }
     output::note(&format!(
-        "revoked {count} of {}; a run that has loaded the plugin keeps them until it ends",
+        "revoked {count} of {}; a running `palisade serve` notices that within two seconds",
         visible(plugin)
     ));
     Ok(Exit::Ok)

@@ -1,15 +1,20 @@
 //! The grants of plugins: `grants.toml` beside the user's own settings, and never a file in the
 //! workspace.
 
+mod live;
+
 use super::args::Common;
 use super::exit::{Exit, Failure};
 use super::user_file::{Patience, make_private, patient, replace, take, target};
 use super::{output, setup, trust};
+use crate::config::NetworkSettings;
+use live::{LiveGrants, LiveRights};
 use palisade::internal::{open_unreplaceable_file, shipped_owner};
 use palisade::tool::Digest;
 use palisade::tool::text::visible;
 use palisade::{Host, HostBuilder};
-use palisade_net::{GrantFile, Grants, Holder, Network, PluginEntry};
+use palisade_net::{GrantFile, Grants, Holder, NameServer, Network, PluginEntry};
+use palisade_trust::LockedPlugins;
 use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -43,16 +48,26 @@ pub(super) fn file(common: &Common) -> Result<PathBuf, Failure> {
 /// A usage error if the file cannot be read, is invalid, or can be changed by other people: a run
 /// without its grants would refuse plugins, and one with half of them would surprise.
 pub(super) fn read(common: &Common) -> Result<GrantFile, Failure> {
-    let Some(file) = beside(&setup::user_file(common)) else { return Ok(GrantFile::default()) };
-    let is_there = file.symlink_metadata().is_ok();
-    if is_there && trust::is_in_workspace(common, &file) {
+    if let Some(file) = distrusted(common) {
         output::note(&format!(
             "the grants in `{}` are not used: they are in the workspace, where tools could change them; give another --workspace or --config",
             visible(&file.display().to_string())
         ));
-        return Ok(GrantFile::default());
     }
-    if is_there { read_file(&file) } else { Ok(GrantFile::default()) }
+    read_silently(common)
+}
+
+/// Reads the grants of this run as [`read`] does, without a word about a file in the workspace.
+fn read_silently(common: &Common) -> Result<GrantFile, Failure> {
+    let own = beside(&setup::user_file(common));
+    let own = own.filter(|file| file.symlink_metadata().is_ok() && distrusted(common).is_none());
+    own.map_or_else(|| Ok(GrantFile::default()), |file| read_file(&file))
+}
+
+/// Returns the file of grants, if it is in the workspace.
+fn distrusted(common: &Common) -> Option<PathBuf> {
+    let own = beside(&setup::user_file(common));
+    own.filter(|file| file.symlink_metadata().is_ok() && trust::is_in_workspace(common, file))
 }
 
 fn read_file(file: &Path) -> Result<GrantFile, Failure> {
@@ -119,23 +134,60 @@ fn refuse_in_workspace(common: &Common, file: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Adds the grants to a host. Without any, it stays as it is.
-pub(super) fn add_to(base: HostBuilder, common: &Common) -> Result<HostBuilder, Failure> {
-    let grants = all(common)?;
-    Ok(if grants.is_empty() { base } else { base.powers(Arc::new(grants)) })
+/// Adds the approvals and the grants of this run to a host, which reads them again when it watches
+/// its approvals.
+pub(super) fn add_to(
+    base: HostBuilder,
+    common: &Common,
+    settings: &NetworkSettings,
+    approvals: LockedPlugins,
+) -> Result<HostBuilder, Failure> {
+    let entries = entries(common, &read(common)?)?;
+    let grants = Arc::new(resolved(&entries, settings)?);
+    let live = LiveGrants::new(common, grants.clone(), entries);
+    let rights = LiveRights { approvals, grants: live };
+    Ok(base.powers(grants).approvals(Arc::new(rights)))
 }
 
 /// Returns the grants of all plugins.
-pub(super) fn all(common: &Common) -> Result<Grants, Failure> {
-    let file = read(common)?;
-    let variable = |name: &str| std::env::var(name).ok();
-    let mut grants = Grants::new(Network::default());
+pub(super) fn all(common: &Common, settings: &NetworkSettings) -> Result<Grants, Failure> {
+    resolved(&entries(common, &read(common)?)?, settings)
+}
+
+/// A plugin by its digest, with an entry of the file that is for it.
+type Entry = (Digest, PluginEntry);
+
+/// Returns the entries with the plugins that they are for.
+fn entries(common: &Common, file: &GrantFile) -> Result<Vec<Entry>, Failure> {
+    let mut entries = Vec::new();
     for entry in file.entries() {
-        for digest in digests(common, entry)? {
-            grants = grants.plugin(digest, entry.resolve(&variable));
-        }
+        let plugins = digests(common, entry)?;
+        entries.extend(plugins.into_iter().map(|plugin| (plugin, entry.clone())));
     }
-    Ok(grants)
+    Ok(entries)
+}
+
+fn resolved(entries: &[Entry], settings: &NetworkSettings) -> Result<Grants, Failure> {
+    let grants = Grants::new(network(settings)?);
+    let add =
+        |grants: Grants, (plugin, entry): &Entry| grants.plugin(*plugin, entry.resolve(&variable));
+    Ok(entries.iter().fold(grants, add))
+}
+
+/// Returns the value of an environment variable of this process.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Returns the network of granted requests, with the configured name server.
+fn network(settings: &NetworkSettings) -> Result<Network, Failure> {
+    let Some(server) = settings.name_server.value else { return Ok(Network::default()) };
+    let resolver = NameServer::new(server).map_err(|error| {
+        let text =
+            format!("the name server {server} (`network.name_server`) cannot be used: {error}");
+        Failure::new(Exit::Internal, text)
+    })?;
+    Ok(Network::new(Arc::new(resolver), Vec::new()))
 }
 
 /// Returns the digests of the files that have the grants of an entry.

@@ -4,9 +4,10 @@ use super::args::{Common, Inspect};
 use super::exit::{Exit, Failure};
 use super::output::{self, Cell};
 use super::wrap::{columns, hanging, width};
-use super::{hint, list, offers, setup, style, trust};
+use super::{hint, list, offers, setup, style, trust, wishes};
+use crate::config::Settings;
 use palisade::internal::{Power, sandbox_contents};
-use palisade::plugins::{Plugin, PluginApproval};
+use palisade::plugins::{Plugin, PluginApproval, name_of_file};
 use palisade::registry::Registered;
 use palisade::sandbox::{Import, World};
 use palisade::tool::text::visible;
@@ -20,31 +21,74 @@ use std::sync::Arc;
 pub(super) fn run(common: &Common, args: &Inspect) -> Result<Exit, Failure> {
     let settings = setup::settings(common)?;
     if is_file(&args.subject) {
-        return file(setup::alone(common, &settings)?, args);
+        return file(common, setup::alone(common, &settings)?, args);
     }
     let host = setup::builder(common, &settings)?.build_for(&args.subject)?;
     let tool = match host.registry().get(&args.subject) {
         Ok(tool) => tool,
-        Err(missing) => match unapproved(&host, &args.subject) {
-            Some(plugin) => return show_unapproved(&plugin, args),
-            None => return Err(not_found(common, &missing)),
-        },
+        Err(missing) => {
+            return match unapproved(&host, &args.subject) {
+                Some(plugin) => show_unapproved(common, &plugin, args),
+                None => named(common, &settings, &host, args)
+                    .unwrap_or_else(|| Err(not_found(common, &missing))),
+            };
+        }
     };
     setup::show_undecided(common, &host, &[&args.subject]);
     let plugin = host.plugin_of(&tool);
     if args.json {
         let mut shown = tool_json(&tool, plugin.as_ref());
         offers::add_to(&mut shown, plugin.as_slice());
-        plugin.iter().for_each(|plugin| add_left_out(&mut shown, plugin));
+        if let Some(plugin) = &plugin {
+            add_left_out(&mut shown, plugin);
+            shown["wishes"] = wishes::json(common, plugin, None);
+        }
         shown["approval"] = json!(plugin.as_ref().map(list::approval));
         output::json(&shown)?;
     } else {
         let room = columns(std::io::stdout());
-        let of_plugin = plugin.as_ref().map(|plugin| plugin_text(plugin, room));
+        let of_plugin = plugin
+            .as_ref()
+            .map(|plugin| plugin_text(plugin, room) + &wishes::text(common, plugin, None, room));
         let power = plugin.as_ref().map_or(Power::Class, power);
         let of_tool = tool_text(tool.definition(), power, room);
         let approval = approval(common, plugin.as_ref(), room)?;
         output::text(&(of_tool + &of_plugin.unwrap_or_default() + &approval))?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// Shows the plugin of this name, or returns `None` if there is none. A file that was rejected for
+/// want of a grant or an approval is looked at alone.
+fn named(
+    common: &Common,
+    settings: &Settings,
+    host: &Host,
+    args: &Inspect,
+) -> Option<Result<Exit, Failure>> {
+    let is_named = |plugin: &Plugin| plugin.name() == args.subject;
+    if let Some(plugin) = host.plugins().into_iter().find(is_named) {
+        return Some(loaded(common, host, &plugin, args));
+    }
+    let rejected = host.rejected();
+    let file = rejected.iter().find(|it| name_of_file(Path::new(&it.file)) == args.subject)?;
+    output::note(&format!("`{}` is rejected: {}", args.subject, file.reason));
+    let args = Inspect { subject: file.file.clone(), json: args.json };
+    Some(setup::alone(common, settings).and_then(|builder| self::file(common, builder, &args)))
+}
+
+/// Shows a loaded plugin with its tools.
+fn loaded(common: &Common, host: &Host, plugin: &Plugin, args: &Inspect) -> Result<Exit, Failure> {
+    if args.json {
+        let mut shown = plugin_json(host, plugin);
+        shown["approval"] = json!(list::approval(plugin));
+        shown["wishes"] = wishes::json(common, plugin, None);
+        output::json(&shown)?;
+    } else {
+        let room = columns(std::io::stdout());
+        let wishes = wishes::text(common, plugin, None, room);
+        let approval = approval(common, Some(plugin), room)?;
+        output::text(&(plugin_with_tools(plugin, room) + &wishes + &approval))?;
     }
     Ok(Exit::Ok)
 }
@@ -68,7 +112,7 @@ fn unapproved(host: &Host, tool: &str) -> Option<Plugin> {
 }
 
 /// Shows the tool of a plugin that is not approved, with the reason why it cannot be called.
-fn show_unapproved(plugin: &Plugin, args: &Inspect) -> Result<Exit, Failure> {
+fn show_unapproved(common: &Common, plugin: &Plugin, args: &Inspect) -> Result<Exit, Failure> {
     let tool = plugin.definitions().iter().find(|it| it.name().as_str() == args.subject);
     if let PluginApproval::Missing(why) = plugin.approval() {
         output::note(&format!("`{}` is a tool of {}: {why}", args.subject, plugin.file()));
@@ -76,12 +120,14 @@ fn show_unapproved(plugin: &Plugin, args: &Inspect) -> Result<Exit, Failure> {
     if args.json {
         let digest = plugin.digest().to_string();
         let words = tool.map(ToolWords::from);
-        let shown = json!({"tool": words, "plugin": plugin.name(), "digest": digest, "approved": false, "imports": imports(plugin)});
+        let wishes = wishes::json(common, plugin, None);
+        let shown = json!({"tool": words, "plugin": plugin.name(), "digest": digest, "approved": false, "imports": imports(plugin), "wishes": wishes});
         output::json(&shown)?;
     } else {
         let room = columns(std::io::stdout());
         let tool = tool.map(|tool| tool_text(tool, power(plugin), room)).unwrap_or_default();
-        output::text(&(tool + &plugin_text(plugin, room)))?;
+        let wishes = wishes::text(common, plugin, None, room);
+        output::text(&(tool + &plugin_text(plugin, room) + &wishes))?;
     }
     Ok(Exit::Ok)
 }
@@ -99,7 +145,7 @@ fn not_found(common: &Common, missing: &palisade::registry::ToolNotFound) -> Fai
     Failure::new(Exit::NotFound, format!("{missing}{hint}"))
 }
 
-fn file(builder: HostBuilder, args: &Inspect) -> Result<Exit, Failure> {
+fn file(common: &Common, builder: HostBuilder, args: &Inspect) -> Result<Exit, Failure> {
     if !Path::new(&args.subject).exists() {
         return Err(Failure::new(Exit::NotFound, format!("there is no file `{}`", args.subject)));
     }
@@ -114,18 +160,25 @@ fn file(builder: HostBuilder, args: &Inspect) -> Result<Exit, Failure> {
     let Some(plugin) = plugins.first() else {
         return Err(Failure::new(Exit::Internal, "the plugin was neither loaded nor rejected"));
     };
+    let path = Some(args.subject.as_str());
     if args.json {
-        output::json(&plugin_json(&host, plugin))?;
+        let mut shown = plugin_json(&host, plugin);
+        shown["wishes"] = wishes::json(common, plugin, path);
+        output::json(&shown)?;
     } else {
-        output::text(&plugin_with_tools(plugin, columns(std::io::stdout())))?;
+        let room = columns(std::io::stdout());
+        let wishes = wishes::text(common, plugin, path, room);
+        output::text(&(plugin_with_tools(plugin, room) + &wishes))?;
     }
     Ok(Exit::Ok)
 }
 
-/// Returns the only plugin of a host, with its tools.
+/// Returns a plugin of a host, with its tools.
 pub(super) fn plugin_json(host: &Host, plugin: &Plugin) -> Value {
-    let tools: Vec<Value> =
-        host.registry().tools().iter().map(|tool| tool_json(tool, Some(plugin))).collect();
+    let (name, digest) = (Some(plugin.name()), Some(plugin.digest()));
+    let mut tools = host.registry().tools();
+    tools.retain(|tool| (tool.origin().plugin(), tool.origin().digest()) == (name, digest));
+    let tools: Vec<Value> = tools.iter().map(|tool| tool_json(tool, Some(plugin))).collect();
     let mut shown = json!({"plugin": plugin.name(), "file": plugin.file(), "digest": plugin.digest().to_string(), "imports": imports(plugin), "grants": plugin.grants(), "tools": tools});
     offers::add_to(&mut shown, std::slice::from_ref(plugin));
     add_left_out(&mut shown, plugin);
@@ -259,7 +312,8 @@ fn faint_line(line: &str) -> String {
     style::faint(line) + "\n"
 }
 
-fn fact(key: &str, value: &str, room: usize) -> String {
+/// Formats one fact of a plugin or a tool, escaped.
+pub(super) fn fact(key: &str, value: &str, room: usize) -> String {
     hanging(&format!("  {key:<9}"), FACTS, &visible(value), room)
 }
 
@@ -276,7 +330,7 @@ fn schema(key: &str, schema: &Value, room: usize) -> String {
 
 /// Returns the power of a plugin's tools.
 fn power(plugin: &Plugin) -> Power {
-    if plugin.grants().is_empty() { Power::Class } else { Power::Granted }
+    Power::of(&plugin.grants())
 }
 
 fn plugin_text(plugin: &Plugin, room: usize) -> String {

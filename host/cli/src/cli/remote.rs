@@ -73,7 +73,7 @@ impl Remote {
             return Err(Failure::new(
                 Exit::Usage,
                 format!(
-                    "no server of yours runs at {base}: `palisade serve --http` starts one, and --token-file names the operator's token of one that was given its own"
+                    "no server of yours runs at {base}: `palisade serve --http` starts one; give the URL of one that runs elsewhere on this machine, such as http://127.0.0.1:PORT; --token-file names the operator's token of one that was given its own"
                 ),
             ));
         };

@@ -45,7 +45,7 @@ fn waiting(common: &Common, name: &str, source: Option<&Path>) -> Result<Vec<Plu
     let settings = setup::settings(common)?;
     let locked = Arc::new(trust::of_all(common)?);
     let base = setup::builder(common, &settings)?.approvals(locked.clone());
-    let host = unconnected::add_to(base, common)?.build()?;
+    let host = unconnected::add_to(base, common, &settings)?.build()?;
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let is_of_source = |plugin: &Plugin| {
         let folder = plugin.path().and_then(Path::parent);

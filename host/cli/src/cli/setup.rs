@@ -17,7 +17,6 @@ use palisade_shell::{Shell, ShellHelper, ShellOptions};
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// The name of the project's configuration file in a workspace.
@@ -156,7 +155,7 @@ pub(super) fn alone(common: &Common, settings: &Settings) -> Result<HostBuilder,
         .limits(settings.limits())
         .cache(cache_mode())
         .compiler(compiler(settings));
-    unconnected::add_to(base, common)
+    unconnected::add_to(base, common, settings)
 }
 
 /// Returns the builder of a host for one plugin that is about to be installed: with the names of
@@ -224,8 +223,7 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> Result<HostBuilde
             "the file of `{name}` is missing; `palisade update {name}` fetches it again"
         );
     }
-    let base = base.observe_loading(loading).approvals(Arc::new(approvals));
-    grants::add_to(base, common)
+    grants::add_to(base.observe_loading(loading), common, &settings.network, approvals)
 }
 
 /// Returns where each setting can be changed, for the advice in refusals.

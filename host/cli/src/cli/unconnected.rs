@@ -3,6 +3,7 @@
 use super::args::Common;
 use super::exit::Failure;
 use super::grants;
+use crate::config::Settings;
 use palisade::HostBuilder;
 use palisade::internal::{PluginPowers, Powers};
 use palisade::tool::Digest;
@@ -22,6 +23,10 @@ impl Powers for Looked {
 }
 
 /// Adds the grants to a host, so that files without a grant describe themselves as well.
-pub(super) fn add_to(base: HostBuilder, common: &Common) -> Result<HostBuilder, Failure> {
-    Ok(base.powers(Arc::new(Looked(grants::all(common)?))))
+pub(super) fn add_to(
+    base: HostBuilder,
+    common: &Common,
+    settings: &Settings,
+) -> Result<HostBuilder, Failure> {
+    Ok(base.powers(Arc::new(Looked(grants::all(common, &settings.network)?))))
 }

@@ -75,13 +75,14 @@ fn one(
             installing.restore(&name, &fetched)?;
             say(&format!("The file of `{name}` is restored, from {of}."))?;
         }
-        (false, _) => return changed(args, installing, entry, &looked),
+        (false, _) => return changed(common, args, installing, entry, &looked),
     }
     Ok(Exit::Ok)
 }
 
 /// Shows what has changed, and installs it after a yes.
 fn changed(
+    common: &Common,
     args: &Args,
     installing: &Installing<'_>,
     entry: &Entry,
@@ -91,7 +92,7 @@ fn changed(
     let name = shown(&entry.name);
     if args.dry_run {
         let room = columns(std::io::stdout());
-        output::text(&review_shown::text(&looked.plugin, &looked.review, room))?;
+        output::text(&review_shown::text(common, &looked.plugin, &looked.review, room))?;
         let obstacles = looked.review.obstacles();
         let Some(obstacle) = obstacles.iter().find(|it| stops(&asking, it)) else {
             say(&format!("`{name}` would be asked about. Nothing was changed."))?;

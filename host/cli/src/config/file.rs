@@ -5,6 +5,7 @@ mod raw;
 use super::adapted::{Adapted, RawAdapted};
 use super::journal::JournalConfig;
 use super::keys::RawKey;
+use super::network::NetworkConfig;
 use super::paths::PathsConfig;
 use super::size::{compile_memory, memory, processes, shell_memory, total_memory};
 use super::time::{call_time, compile_time, confirm_time};
@@ -18,8 +19,8 @@ use palisade::{
     tool::{ToolName, nearest_names},
 };
 use palisade_trust::TrustedKey;
-pub(super) use raw::RawJournal;
 use raw::{RawFile, RawTrusted};
+pub(super) use raw::{RawJournal, RawNetwork};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -81,6 +82,8 @@ pub struct FileConfig {
     pub only: Option<BTreeSet<String>>,
     /// The journal.
     pub journal: JournalConfig,
+    /// The network of plugins.
+    pub network: NetworkConfig,
     /// Path rules.
     pub paths: PathsConfig,
 }
@@ -232,6 +235,7 @@ impl FileConfig {
             hide: names("tools.hide", raw.tools.hide)?,
             only: raw.tools.only.map(|only| names("tools.only", only)).transpose()?,
             journal: JournalConfig::checked(&raw.journal)?,
+            network: NetworkConfig::checked(&raw.network)?,
             paths: PathsConfig::checked(raw.paths)?,
         };
         Ok(config)

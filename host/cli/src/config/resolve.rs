@@ -6,6 +6,7 @@ mod value;
 use super::adapted::Adapted;
 use super::file::{ConfigError, FileConfig, Trusted};
 use super::journal::JournalSettings;
+use super::network::NetworkSettings;
 use super::paths::PathSettings;
 use super::rule::ToolRule;
 use super::size;
@@ -83,6 +84,8 @@ pub struct Settings {
     pub adapted: Vec<Value<Adapted>>,
     /// The journal. Only set by the user's own file.
     pub journal: JournalSettings,
+    /// The network of plugins. Only set by the user's own file.
+    pub network: NetworkSettings,
     /// Path rules.
     pub paths: PathSettings,
 }
@@ -122,6 +125,7 @@ impl Default for Settings {
             trusted: Vec::new(),
             adapted: Vec::new(),
             journal: JournalSettings::default(),
+            network: NetworkSettings::default(),
             paths: PathSettings::default(),
         }
     }
@@ -321,6 +325,7 @@ impl Settings {
         }
         self.only.set(config.only.map(Some), origin);
         self.journal.apply(config.journal, origin);
+        self.network.apply(config.network, origin);
         self.paths.apply(config.paths, origin);
         self.keys.set(Some(config.keys).filter(|keys| !keys.is_empty()), origin);
         self.directories.set(Some(config.directories).filter(|list| !list.is_empty()), origin);

@@ -60,6 +60,17 @@ fn each_request_has_its_list_of_tools() {
 }
 
 #[test]
+fn tool_that_sends_requests_is_of_the_open_world() {
+    let schema = json!({"type": "object"});
+    for (sends_requests, is_open) in [(true, true), (false, false)] {
+        let view = DefinitionView { side_effects: "read", sends_requests, ..view(&schema) };
+        let hints = &export(&view, Format::Mcp, Strictness::AsIs).tool["annotations"];
+        assert_eq!(hints["openWorldHint"], is_open);
+        assert_eq!(hints["readOnlyHint"], true);
+    }
+}
+
+#[test]
 fn hints_follow_from_the_class() {
     let hints = |class, word| {
         let hints = annotations(class, word);

@@ -39,7 +39,8 @@ impl StartedBy {
 /// text.
 pub(super) fn for_reader(error: &ToolError) -> Option<String> {
     match error.kind() {
-        ErrorKind::PermissionDenied { advice: Some(_), .. } => Some(
+        ErrorKind::PermissionDenied { advice: Some(_), .. }
+        | ErrorKind::Execution { advice: Some(_), .. } => Some(
             "ask the user: the person who runs this server can allow it, and the server's log \
              (its standard error) says how"
                 .to_owned(),

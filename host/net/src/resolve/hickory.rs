@@ -7,6 +7,7 @@ use hickory_resolver::config::{
     ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts,
 };
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::proto::rr::RecordType;
 use palisade::BoxFuture;
 use std::fmt;
 use std::io;
@@ -36,6 +37,19 @@ impl NameServer {
         let provider = TokioRuntimeProvider::default();
         let builder = TokioResolver::builder_with_config(config, provider).with_options(options);
         Ok(Self { address, resolver: builder.build().map_err(io::Error::other)? })
+    }
+
+    /// Asks the server for the name servers of the root, to see whether it answers. Every answer
+    /// but a refusal counts, also that there are none.
+    ///
+    /// # Errors
+    ///
+    /// The resolver's error, if there is no answer, or if the server refuses to answer.
+    pub async fn check(&self) -> io::Result<()> {
+        match self.resolver.lookup(".", RecordType::NS).await {
+            Err(error) if !error.is_no_records_found() => Err(io::Error::other(error)),
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 }
 

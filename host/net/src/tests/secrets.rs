@@ -11,13 +11,13 @@ use std::sync::Arc;
 use wasmtime_wasi_http::{Error, WasiHttpHooks as _};
 
 /// A secret with characters that each form writes in another way.
-const SECRET: &str = "planted/se\"cret+for the_tests=";
+pub(super) const SECRET: &str = "planted/se\"cret+for the_tests=";
 
 fn key(name: &str) -> Option<String> {
     (name == "KEY").then(|| SECRET.to_owned())
 }
 
-fn granted(port: u16, scheme: &str) -> PluginGrants {
+pub(super) fn granted(port: u16, scheme: &str) -> PluginGrants {
     let rules = [
         format!("GET {scheme}://server.test:{port} private"),
         format!("GET http://other.test:{port} private"),
@@ -26,12 +26,12 @@ fn granted(port: u16, scheme: &str) -> PluginGrants {
     with_secrets(&[&rules[0], &rules[1]], vec![secret], &key)
 }
 
-fn call(server: &Server) -> Call {
+pub(super) fn call(server: &Server) -> Call {
     let network = network(&[("server.test", &["127.0.0.1"]), ("other.test", &["127.0.0.1"])]);
     Call::new(&network, granted(server.port(), "http"), SideEffects::Read)
 }
 
-fn url(server: &Server) -> String {
+pub(super) fn url(server: &Server) -> String {
     format!("http://server.test:{}/", server.port())
 }
 

@@ -43,6 +43,14 @@ struct Parts {
     idempotent: bool,
     timeout: Option<Duration>,
     metadata: Map<String, Value>,
+    requests: Requests,
+}
+
+/// Whether a tool can send requests to servers with a grant, beyond what its class says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Requests {
+    None,
+    Granted,
 }
 
 impl Definition {
@@ -89,6 +97,7 @@ impl Definition {
             idempotent: matches!(side_effects, SideEffects::None | SideEffects::Read),
             timeout: None,
             metadata: Map::new(),
+            requests: Requests::None,
         })))
     }
 
@@ -152,6 +161,22 @@ impl Definition {
     #[must_use]
     pub fn with_metadata(self, metadata: Map<String, Value>) -> Self {
         self.change(|parts| parts.metadata = metadata)
+    }
+
+    /// Notes that the tool's plugin sends requests by `wasi:http`, as far as its class allows.
+    #[must_use]
+    pub(crate) fn with_requests(self) -> Self {
+        match self.side_effects() {
+            SideEffects::None => self,
+            _ => self.change(|parts| parts.requests = Requests::Granted),
+        }
+    }
+
+    /// Returns true if the tool reaches servers beyond this machine with a grant, whatever its
+    /// class.
+    #[must_use]
+    pub fn sends_requests(&self) -> bool {
+        self.0.requests == Requests::Granted
     }
 
     /// Returns the tool's name.

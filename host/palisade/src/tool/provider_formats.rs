@@ -31,6 +31,7 @@ impl<'a> From<&'a Definition> for DefinitionView<'a> {
         view.output_schema = definition.output_schema().map(Schema::as_value);
         view.side_effects = definition.side_effects().as_str();
         view.idempotent = definition.is_idempotent();
+        view.sends_requests = definition.sends_requests();
         view
     }
 }

@@ -109,7 +109,7 @@ fn native(app: &App) -> Option<PluginView> {
 impl From<&Plugin> for PluginView {
     fn from(plugin: &Plugin) -> Self {
         let (imports, grants) = (plugin.imports().iter(), plugin.grants());
-        let power = if grants.is_empty() { Power::Class } else { Power::Granted };
+        let power = Power::of(&grants);
         let tools = plugin.definitions().iter();
         Self {
             name: plugin.name().to_owned(),

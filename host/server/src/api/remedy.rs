@@ -42,7 +42,7 @@ fn remedy(host: &Host, result: &ToolResult, by: CameBy) -> Option<String> {
         ErrorKind::Timeout { input: None, .. } if by == CameBy::Call => {
             "the request sets another time limit with `timeout_ms`, of up to 600000"
         }
-        ErrorKind::Unanswered { .. } => ASK,
+        ErrorKind::Unanswered { .. } | ErrorKind::Execution { advice: Some(_), .. } => ASK,
         _ => return None,
     };
     Some(remedy.to_owned())

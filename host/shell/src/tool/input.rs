@@ -29,6 +29,7 @@ impl Input {
                           escape such as '\\0'"
                     .to_owned(),
                 field: Some("command".to_owned()),
+                advice: None,
                 source: None,
             });
         }

@@ -1,13 +1,11 @@
 //! HTML as Markdown. A page is hostile: its tree is cut at a depth, because the conversion recurses.
-//! The parser itself takes time that grows with the square of the depth, which the deadline of the
-//! call bounds.
 
-use super::Page;
+use super::{Page, tree};
 use crate::address::Address;
 use htmd::options::{BulletListMarker, Options};
 use htmd::{HtmlToMarkdown, Node};
 use markup5ever_rcdom::NodeData;
-use palisade_guest::{Error, Result};
+use palisade_guest::Result;
 use std::rc::Rc;
 
 /// The deepest elements that are shown. Pages that people read have less than 100 levels.
@@ -29,9 +27,7 @@ pub(super) fn convert(html: &str, address: &Address) -> Result<Page> {
         ..Options::default()
     };
     let converter = HtmlToMarkdown::builder().options(options).skip_tags(HIDDEN.to_vec()).build();
-    let tree = converter
-        .html_to_tree(html)
-        .map_err(|error| Error::failed(format!("the page cannot be converted: {error}")))?;
+    let tree = tree::parse(html)?;
     let title = prepare(&tree, address);
     let mut text = converter.tree_to_markdown(&tree);
     text.push('\n');

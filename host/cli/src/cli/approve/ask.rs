@@ -66,7 +66,7 @@ impl Asked<'_> {
         if let Some(obstacle) = review.obstacles().iter().find(|obstacle| is_final(obstacle)) {
             return refused(&super::remedy(obstacle));
         }
-        let shown = shown::text(plugin, review, prompt::columns());
+        let shown = shown::text(self.common, plugin, review, prompt::columns());
         if is_too_long(&shown) {
             return refused(&too_long(self.common, Occasion::Choice, review));
         }

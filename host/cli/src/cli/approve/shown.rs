@@ -1,6 +1,7 @@
 //! A plugin as a person sees it before an approval.
 
-use crate::cli::{inspect, wrap};
+use crate::cli::args::Common;
+use crate::cli::{inspect, wishes, wrap};
 use palisade::SideEffects;
 use palisade::plugins::Plugin;
 use palisade::tool::text::elided;
@@ -14,7 +15,12 @@ const INDENT: &str = "  ";
 
 /// Returns what `inspect` shows of a new plugin, or the difference from the approved one, in lines
 /// of at most `room` columns.
-pub(in crate::cli) fn text(plugin: &Plugin, review: &Review, room: usize) -> String {
+pub(in crate::cli) fn text(
+    common: &Common,
+    plugin: &Plugin,
+    review: &Review,
+    room: usize,
+) -> String {
     let name = elided(plugin.name(), 128);
     let state = format!("`{name}`: {}.", review.state.in_words());
     let mut text = wrap::hanging("", INDENT, &state, room);
@@ -29,6 +35,7 @@ pub(in crate::cli) fn text(plugin: &Plugin, review: &Review, room: usize) -> Str
         None => text.push_str(&inspect::plugin_to_approve(plugin, room)),
     }
     text.push_str(&classes(plugin, room));
+    text.push_str(&wishes::text(common, plugin, None, room));
     if review.entry.is_installed() {
         let source = format!("source     {}", elided(&review.entry.source, 300));
         text.push_str(&wrap::hanging(INDENT, "      ", &source, room));
@@ -79,7 +86,7 @@ fn signature(review: &Review) -> String {
 }
 
 /// Returns a plugin that waits for an approval.
-pub(in crate::cli) fn json(review: &Review) -> Value {
+pub(in crate::cli) fn json(common: &Common, plugin: &Plugin, review: &Review) -> Value {
     let entry = &review.entry;
     let difference = review.difference();
     json!({
@@ -94,6 +101,7 @@ pub(in crate::cli) fn json(review: &Review) -> Value {
         "tools": entry.tools.iter().map(|tool| json!({"name": tool.name, "class": tool.class})).collect::<Vec<_>>(),
         "signer": entry.signer.as_ref().map(ToString::to_string),
         "imports": entry.imports,
+        "wishes": wishes::json(common, plugin, None),
         "words": review.words,
         "approved_words": review.former_words,
         "obstacles": review.obstacles().iter().map(ToString::to_string).collect::<Vec<_>>(),

@@ -40,6 +40,9 @@ pub(in crate::cli) enum GrantAction {
     },
     /// Show all grants, or those of one plugin
     List {
+        /// The plugin, if it is not named before `list`
+        #[arg(value_name = "PLUGIN")]
+        of: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,

@@ -70,7 +70,7 @@ impl Offers {
     /// Returns the end of the question, behind which the answer is typed.
     fn prompt(&self, columns: usize) -> String {
         let session = if self.session() { ", [s]ession" } else { "" };
-        let always = if self.rule.is_some() { ", [a]lways here" } else { "" };
+        let always = if self.rule.is_some() { ", [a]lways, everywhere" } else { "" };
         let prompt = format!("Allow this call? [y]es, [N]o{session}{always}:");
         hanging("", REST, &prompt, columns.saturating_sub(1)).trim_end().to_owned() + " "
     }

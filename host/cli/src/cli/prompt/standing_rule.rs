@@ -1,4 +1,4 @@
-//! The rule that the answer *always here* writes into the user's own configuration file.
+//! The rule that the answer *always* writes into the user's own configuration file.
 //!
 //! Only a person at the terminal causes it. The rule binds one tool of one plugin, and is offered
 //! only where it would decide, because a rule without effect would mislead the user. The file is

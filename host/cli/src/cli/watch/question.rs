@@ -134,7 +134,7 @@ impl Question {
 fn change(file: &Value, columns: usize) -> String {
     let said = |key: &str| file[key].as_str();
     let path = elided(said("path").unwrap_or_default(), PATH);
-    let change = said("change").unwrap_or("change");
+    let change = said("change").filter(|change| *change != "unknown").unwrap_or("change");
     let text = hanging(FIRST, REST, &format!("would {change}: `{path}`"), columns);
     let note = said("note").map(|note| hanging(REST, REST, &elided(note, INPUT), columns));
     text + &note.unwrap_or_default()

@@ -19,6 +19,7 @@ pub(super) struct RawFile {
     pub(super) shell: RawShell,
     pub(super) workspace: RawWorkspace,
     pub(super) journal: RawJournal,
+    pub(super) network: RawNetwork,
     pub(super) paths: RawPaths,
 }
 
@@ -97,4 +98,10 @@ pub(in crate::config) struct RawJournal {
     pub(in crate::config) max_age: Option<Written>,
     pub(in crate::config) max_size: Option<String>,
     pub(in crate::config) calls: Option<bool>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(in crate::config) struct RawNetwork {
+    pub(in crate::config) name_server: Option<String>,
 }

@@ -3,6 +3,7 @@
 use super::{Settings, stricter};
 use crate::config::file::FileConfig;
 use crate::config::journal::JournalConfig;
+use crate::config::network::NetworkConfig;
 use palisade::SideEffects;
 use palisade::plugins::Shipped;
 use palisade::policy::{Mode, parts};
@@ -93,6 +94,9 @@ impl Settings {
         }
         if project.journal != JournalConfig::default() {
             return loosens("journal".to_owned());
+        }
+        if project.network != NetworkConfig::default() {
+            return loosens("network.name_server".to_owned());
         }
         if !project.adapted.is_empty() {
             return loosens("adapt".to_owned());

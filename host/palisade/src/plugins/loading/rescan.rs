@@ -73,12 +73,12 @@ impl Work {
         if !lock(&self.uncompiled).is_empty() {
             self.compile_left();
         }
+        self.task.approvals.scan_begins();
         let sources = &self.task.sources;
         if sources.is_without_files() {
             // The registry may have plugins of another host, which this one knows nothing of.
             return Rescan::default();
         }
-        self.task.approvals.scan_begins();
         self.register_files(self.jobs())
     }
 
@@ -88,10 +88,10 @@ impl Work {
         if !lock(&self.uncompiled).is_empty() {
             self.compile_left();
         }
+        self.task.approvals.scan_begins();
         if self.task.sources.is_without_files() {
             return Rescan::default();
         }
-        self.task.approvals.scan_begins();
         let known: Vec<Slot> = lock(&self.decided).values().cloned().collect();
         let files = known.into_iter().filter(|slot| !slot.candidate.is_shipped());
         let jobs = files.map(|slot| Job {

@@ -36,6 +36,7 @@ pub(super) fn parameters(
             kind: ExecutionKind::InvalidInput,
             message: elided(&format!("`{pointer}`: {reason}"), MESSAGE),
             field: Some(elided(&pointer, FIELD)),
+            advice: None,
             source: None,
         },
         Mismatch::Exhausted(why) => exhaustion_error(why, context.time_limit(), class),

@@ -60,6 +60,7 @@ fn not_loaded(error: CodeError) -> ErrorKind {
         kind: ExecutionKind::Internal,
         message: format!("the plugin cannot be loaded any more: {error}"),
         field: None,
+        advice: None,
         source: Some(Arc::new(error)),
     }
 }

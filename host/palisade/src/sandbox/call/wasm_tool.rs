@@ -338,6 +338,7 @@ impl WasmTool {
             kind: ExecutionKind::Internal,
             message: "the workspace could not be mounted".to_owned(),
             field: None,
+            advice: None,
             source: Some(Arc::new(error)),
         })?;
         let files = context.shares().map_or_else(|| self.plugin.files.clone(), GuestFiles::new);

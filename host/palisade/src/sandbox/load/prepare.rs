@@ -3,7 +3,7 @@
 use super::compilation::CompiledPlugin;
 use super::describe::{Described, checked, memory, of_functions};
 use super::error::PluginRefused;
-use super::imports;
+use super::imports::{self, Import};
 use super::lazy_code::{ByteSource, LazyCode};
 use super::prepared::Prepared;
 use super::provenance::{Freshness, Trust};
@@ -20,6 +20,9 @@ use crate::tool::schema::Building;
 use crate::tool::{Definition, Digest};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
+
+/// The interface through which a plugin with a grant sends requests.
+const SENDS_REQUESTS: &str = "wasi:http/outgoing-handler";
 
 impl Sandbox {
     /// Compiles, links and describes a plugin. Blocks meanwhile: for seconds where a large plugin
@@ -71,9 +74,9 @@ impl Sandbox {
         Ok(Arc::new(Prepared {
             code: LazyCode::from_linked(linked, tier, self.clone(), source, powers),
             digest,
-            imports,
             description: held(&definitions, &description.offer),
-            definitions,
+            definitions: with_requests(definitions, &imports),
+            imports,
             documents: DocumentIndex::of(&description.offer),
             offer: description.offer,
             left_out: description.left_out,
@@ -127,12 +130,13 @@ impl Sandbox {
         let definitions = checked(&description, Building::AtFirstUse).ok()?;
         let owner = OwnerShares::new(digest);
         let powers = self.powers_of(digest);
+        let imports = imports::check(description.imports, powers.as_deref()).ok()?;
         Some(Arc::new(Prepared {
-            imports: imports::check(description.imports, powers.as_deref()).ok()?,
             code: LazyCode::unloaded(self.clone(), source, powers),
             digest,
             description: held(&definitions, &description.offer),
-            definitions,
+            definitions: with_requests(definitions, &imports),
+            imports,
             documents: DocumentIndex::of(&description.offer),
             offer: description.offer,
             freshness,
@@ -140,6 +144,14 @@ impl Sandbox {
             files: GuestFiles::new(&owner),
             owner,
         }))
+    }
+}
+
+/// Notes in the definitions of a plugin that it sends requests, if it imports what sends them.
+fn with_requests(definitions: Vec<Definition>, imports: &[Import]) -> Vec<Definition> {
+    match imports.iter().any(|import| import.name.starts_with(SENDS_REQUESTS)) {
+        true => definitions.into_iter().map(Definition::with_requests).collect(),
+        false => definitions,
     }
 }
 

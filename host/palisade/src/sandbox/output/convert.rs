@@ -105,17 +105,20 @@ fn tool_error(error: exported::ToolError, state: &State, class: SideEffects) -> 
     if let Some((limit, value)) = memory.or_else(|| state.filesystem.exhausted().map(quota)) {
         return ErrorKind::ResourceExhausted { limit, value };
     }
-    let missed = missed(state, class);
+    let refused = state.refused_power();
+    let (reason, advice) = refused.map(|it| (it.reason, it.advice)).unzip();
+    let missed = missed(state, class, reason);
     let message = |text: &str| match &missed {
         Some(missed) => format!("{}; {missed}", message(text)),
         None => message(text),
     };
-    match error {
+    let kind = match error {
         exported::ToolError::InvalidInput(wit::InvalidInput { field, reason }) => {
             ErrorKind::Execution {
                 kind: ExecutionKind::InvalidInput,
                 message: format!("`{}`: {}", elided(&field, 128), message(&reason)),
                 field: Some(elided(&field, 128)),
+                advice: None,
                 source: None,
             }
         }
@@ -135,12 +138,16 @@ fn tool_error(error: exported::ToolError, state: &State, class: SideEffects) -> 
             ExecutionKind::Cancelled,
             "the tool says that it was cancelled; nobody cancelled it",
         ),
+    };
+    match advice.flatten() {
+        Some(advice) => kind.with_advice(advice),
+        None => kind,
     }
 }
 
 /// Returns the explanation of a failure for a guest that has looked for something that its class
 /// or its grants do not have: the error of its standard library names only a missing file or host.
-fn missed(state: &State, class: SideEffects) -> Option<String> {
+fn missed(state: &State, class: SideEffects, refused: Option<String>) -> Option<String> {
     let files = state.filesystem.is_missed().then(|| {
         format!(
             "the tool looked for files, and a tool of class {class} has none: its author declares \
@@ -153,8 +160,7 @@ fn missed(state: &State, class: SideEffects) -> Option<String> {
              it the data in its input"
         )
     });
-    let granted = state.refused_power();
-    let missed = files.into_iter().chain(network).chain(granted);
+    let missed = files.into_iter().chain(network).chain(refused);
     missed.reduce(|before, next| format!("{before}; {next}"))
 }
 

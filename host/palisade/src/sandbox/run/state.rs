@@ -3,7 +3,7 @@
 use super::client_requests::ClientRequests;
 use super::limiter::Limiter;
 use super::messages::Messages;
-use super::refusals::Refusals;
+use super::refusals::{PowerRefused, Refusals};
 use super::wasi_ctx::LazyWasiCtx;
 use crate::sandbox::limits;
 use palisade_wasi_fs::{Filesystem, FilesystemView, HasFilesystem};
@@ -76,7 +76,7 @@ impl State {
     }
 
     /// Returns the first refusal of the powers.
-    pub(crate) fn refused_power(&self) -> Option<String> {
+    pub(crate) fn refused_power(&self) -> Option<PowerRefused> {
         self.refusals.as_ref().and_then(Refusals::first)
     }
 

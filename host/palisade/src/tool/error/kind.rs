@@ -72,6 +72,8 @@ pub enum ErrorKind {
         message: String,
         /// The rejected input field, for [`ExecutionKind::InvalidInput`].
         field: Option<String>,
+        /// The operator's options, if the host refused the tool something.
+        advice: Option<Advice>,
         /// The error chain, for the log.
         source: Option<Arc<dyn StdError + Send + Sync>>,
     },
@@ -107,7 +109,7 @@ impl ErrorKind {
     /// Creates an execution error with a plain message.
     #[must_use]
     pub fn execution(kind: ExecutionKind, message: impl Into<String>) -> Self {
-        Self::Execution { kind, message: message.into(), field: None, source: None }
+        Self::Execution { kind, message: message.into(), field: None, advice: None, source: None }
     }
 
     /// Creates a refusal with a plain message.
@@ -126,12 +128,23 @@ impl ErrorKind {
         Self::PermissionDenied { reason, message: message.into(), advice: Some(advice), tree: None }
     }
 
+    /// Adds advice for the operator, if an error of this kind can have some of its own.
+    #[must_use]
+    pub(crate) fn with_advice(mut self, given: Advice) -> Self {
+        if let Self::PermissionDenied { advice, .. } | Self::Execution { advice, .. } = &mut self {
+            advice.get_or_insert(given);
+        }
+        self
+    }
+
     /// Returns the operator's options for a call of this tool, if there are any.
     #[must_use]
     pub fn advice(&self, tool: &str) -> Option<Advice> {
         match self {
             Self::NotFound { nearest, .. } if nearest.is_empty() => Some(Advice::tools()),
-            Self::PermissionDenied { advice, .. } => advice.clone(),
+            Self::PermissionDenied { advice, .. } | Self::Execution { advice, .. } => {
+                advice.clone()
+            }
             Self::Timeout { input: Some(field), .. } => Some(Advice::new(format!(
                 "the input set that time: give a larger `{field}`, or leave it out"
             ))),
@@ -228,6 +241,7 @@ impl ErrorKind {
             kind: ExecutionKind::Internal,
             message: format!("the {whom} failed inside; the log has the details"),
             field: None,
+            advice: None,
             source: Some(Arc::from(source.into())),
         }
     }
@@ -239,6 +253,7 @@ impl ErrorKind {
             kind: ExecutionKind::Trap,
             message: "the plugin crashed".to_owned(),
             field: None,
+            advice: None,
             source: Some(Arc::new(source)),
         }
     }

@@ -258,7 +258,7 @@ impl From<FileError> for ErrorKind {
             }
             _ => ExecutionKind::Failed,
         };
-        Self::Execution { kind, message, field: None, source: Some(Arc::new(error)) }
+        Self::Execution { kind, message, field: None, advice: None, source: Some(Arc::new(error)) }
     }
 }
 
