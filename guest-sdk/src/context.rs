@@ -119,6 +119,14 @@ impl Context {
         self.metadata.get_or_init(|| object(&self.call.metadata))
     }
 
+    /// Returns the configuration that the operator has set for the plugin: an object, or `null` if
+    /// there is none. No caller can set it.
+    #[must_use]
+    pub fn config(&self) -> &Value {
+        static NONE: Value = Value::Null;
+        self.metadata().get("plugin-config").unwrap_or(&NONE)
+    }
+
     /// Starts the clock of [`remaining`](Self::remaining). The expansion of `#[tool]` calls it if
     /// the function takes the context, so that other tools avoid this host call.
     #[doc(hidden)]

@@ -227,6 +227,13 @@ mod tests {
     }
 
     #[test]
+    fn configuration_is_a_part_of_the_metadata() {
+        let ctx = context().with_metadata(json!({"plugin-config": {"depth": 2}}));
+        assert_eq!(ctx.config()["depth"], 2);
+        assert_eq!(context().config(), &Value::Null);
+    }
+
+    #[test]
     fn unset_caller_is_an_empty_object() {
         let ctx = context();
         assert_eq!((ctx.session_id(), ctx.turn_id()), (None, None));

@@ -36,6 +36,8 @@ mod read_only;
 mod repositories;
 #[path = "containment/special.rs"]
 mod special;
+#[path = "containment/subdirectory.rs"]
+mod subdirectory;
 #[path = "containment/without_openat2.rs"]
 mod without_openat2;
 

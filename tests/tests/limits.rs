@@ -18,6 +18,8 @@ mod limits_raw;
 mod limits_recursion;
 #[path = "limits/time.rs"]
 mod limits_time;
+#[path = "limits/of_plugin.rs"]
+mod of_plugin;
 
 use palisade_tests::is_tested;
 

@@ -41,6 +41,8 @@ mod narrow;
 mod output;
 #[path = "program/plugin_rules.rs"]
 mod plugin_rules;
+#[path = "program/plugin_settings.rs"]
+mod plugin_settings;
 #[path = "program/policy.rs"]
 mod policy;
 #[path = "program/progress.rs"]

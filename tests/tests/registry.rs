@@ -7,6 +7,8 @@ mod calls;
 mod collection;
 #[path = "registry/definition.rs"]
 mod definition;
+#[path = "registry/plugin_settings.rs"]
+mod plugin_settings;
 #[path = "registry/results.rs"]
 mod results;
 

@@ -43,6 +43,7 @@ mod offers;
 #[cfg(feature = "otel")]
 mod otel;
 mod output;
+mod plugins;
 mod policy;
 mod progress;
 mod prompt;
@@ -65,6 +66,7 @@ mod trust;
 mod unconnected;
 mod unknown_keys;
 mod unused_rules;
+mod unused_settings;
 mod update;
 mod user_file;
 mod watch;

@@ -32,7 +32,6 @@ pub use call_threads::CallMode;
 pub(crate) use call_threads::CallThreads;
 pub use conversation::Conversation;
 pub(crate) use dispatcher::Dispatcher;
-pub use dispatcher::ToolTime;
 pub use explain::Explanation;
 pub(crate) use late_rules::LateRules;
 pub use requester::Requester;

@@ -19,6 +19,7 @@ pub(crate) mod session_shares;
 pub(crate) mod share;
 pub(crate) mod thread_pool;
 pub(crate) mod tool;
+mod tool_time;
 
 pub(crate) use box_future::BoxFuture;
 pub use call_queue::WAITING_CALLS;
@@ -37,3 +38,4 @@ pub(crate) use output::ToolOutput;
 pub(crate) use owner::{FirstTick, OwnerShares};
 pub(crate) use session_shares::SessionShares;
 pub(crate) use tool::Tool;
+pub use tool_time::ToolTime;

@@ -99,8 +99,10 @@ impl Host {
             plugin.prepared(),
             offered,
             self.dispatcher.limits,
+            plugin.settings(),
         )?;
-        Some(Registered::offering(definition, factory, plugin.origin()))
+        let settings = plugin.settings().cloned();
+        Some(Registered::offering(definition, factory, plugin.origin(), settings))
     }
 
     /// Runs a call of this tool, even if its name now refers to another tool.
@@ -230,6 +232,12 @@ impl Host {
     #[must_use]
     pub fn time_limit(&self, tool: &Registered, asked: Option<Duration>) -> Duration {
         self.dispatcher.time_limit(tool, asked)
+    }
+
+    /// Returns the memory limit of the guest of one call of this tool, in bytes.
+    #[must_use]
+    pub fn memory_limit(&self, tool: &Registered) -> u64 {
+        tool.memory().unwrap_or(self.dispatcher.limits.memory)
     }
 
     /// Returns the number of the host's own threads that hang in a system call and were abandoned.

@@ -3,7 +3,8 @@
 
 mod rule;
 
-use crate::registry::{Naming, Origin};
+use crate::plugins::reserved::is_reserved;
+use crate::registry::{Naming, Origin, is_named};
 use crate::tool::{Advice, Definition, SideEffects};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -137,7 +138,9 @@ impl Policy {
     /// tool is named `plugin/tool` (`native/tool` for native tools) or by its name alone.
     ///
     /// For a tool from a plugin file, the name alone can only tighten the policy: anyone who can
-    /// add a file to a plugin directory can claim a name that was meant for another tool.
+    /// add a file to a plugin directory can claim a name that was meant for another tool. The same
+    /// holds for a name that [`PluginSettings`](crate::sandbox::PluginSettings) give a tool: only
+    /// the name that the plugin gave it can loosen the policy.
     #[must_use]
     pub fn with_tool(mut self, tool: impl AsRef<str>, mode: Mode) -> Self {
         let (plugin, tool) = parts(tool.as_ref());
@@ -240,14 +243,14 @@ impl Policy {
     /// another plugin: this plugin may have taken the name.
     #[must_use]
     pub fn advice_on_prompt(&self, rule: Rule, definition: &Definition, origin: &Origin) -> Advice {
-        let tool = definition.name().as_str();
+        let tool = definition.own_name().as_str();
         let own = origin.rule_name();
         let rules = self
             .tools
             .get(tool)
             .map(|named| &named.of_plugins)
             .filter(|rules| !rules.contains_key(own));
-        let is_own = matches!(rule, Rule::Tool | Rule::PluginTool);
+        let is_own = rule.is_of_tool();
         match (origin.file().filter(|_| !is_own), rules.and_then(|rules| rules.keys().next())) {
             (Some(file), Some(other)) => {
                 let class = definition.side_effects();
@@ -264,10 +267,25 @@ impl Policy {
     /// Returns the tool's own mode, and a mode that counts only if it is stricter than the others,
     /// because its name may refer to another tool.
     fn own(&self, definition: &Definition, origin: &Origin) -> (Option<Ruled>, Option<Ruled>) {
-        let Some(named) = self.tools.get(definition.name().as_str()) else { return (None, None) };
-        let full = named.of_plugins.get(origin.rule_name());
-        let full = full.map(|mode| (*mode, Rule::PluginTool));
-        let bare = named.bare.map(|mode| (mode, Rule::Tool));
+        if self.tools.is_empty() {
+            return (None, None);
+        }
+        let (own, seen) = (definition.own_name().as_str(), definition.name().as_str());
+        let (full, bare) = self.modes_of(own, origin, [Rule::PluginTool, Rule::Tool]);
+        if own != seen {
+            // A name that the operator's settings gave the tool may be the own name of another one.
+            let (seen_full, seen_bare) =
+                self.modes_of(seen, origin, [Rule::SeenPluginTool, Rule::SeenTool]);
+            let only_tightens = match origin.naming() {
+                Naming::ByTool | Naming::ByPlugin => [bare, seen_full, seen_bare, None],
+                Naming::OnlyToTighten | Naming::Unclear => [full, bare, seen_full, seen_bare],
+            };
+            let permits = match origin.naming() {
+                Naming::ByTool | Naming::ByPlugin => full,
+                Naming::OnlyToTighten | Naming::Unclear => None,
+            };
+            return (permits, only_tightens.into_iter().flatten().reduce(stricter));
+        }
         let both = match (full, bare) {
             // Either may come from a project file, which can only tighten.
             (Some(full), Some(bare)) => Some(stricter(full, bare)),
@@ -278,6 +296,18 @@ impl Policy {
             Naming::ByPlugin => (full, bare),
             Naming::OnlyToTighten | Naming::Unclear => (None, both),
         }
+    }
+
+    /// Returns the modes set for a name: with the plugin's name, and alone.
+    fn modes_of(
+        &self,
+        tool: &str,
+        origin: &Origin,
+        [full, bare]: [Rule; 2],
+    ) -> (Option<Ruled>, Option<Ruled>) {
+        let Some(named) = self.tools.get(tool) else { return (None, None) };
+        let of_plugin = named.of_plugins.get(origin.rule_name());
+        (of_plugin.map(|mode| (*mode, full)), named.bare.map(|mode| (mode, bare)))
     }
 }
 
@@ -298,27 +328,27 @@ pub fn parts(name: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Returns true if a name in a list of tools, `tool` or `plugin/tool`, refers to this tool.
-#[must_use]
-pub(crate) fn is_named(name: &str, definition: &Definition, origin: &Origin) -> bool {
-    let (plugin, tool) = parts(name);
-    definition.name().as_str() == tool && plugin.is_none_or(|plugin| origin.rule_name() == plugin)
-}
-
-/// Returns true if a name in a list that grants something refers to this tool. A plugin whose name
-/// means another plugin as well is not meant by it.
+/// Returns true if a name in a list that grants something, `tool` or `plugin/tool`, refers to this
+/// tool: only the name that the plugin gave it does. A plugin whose name means another plugin as
+/// well is not meant by it, and the name of a shipped tool alone means no tool that the operator's
+/// settings rename.
 pub(crate) fn is_granted(name: &str, definition: &Definition, origin: &Origin) -> bool {
-    let is_clear = parts(name).0.is_none() || origin.naming() != Naming::Unclear;
-    is_clear && is_named(name, definition, origin)
+    let (plugin, tool) = parts(name);
+    let own = definition.own_name();
+    let is_clear = match plugin {
+        Some(_) => origin.naming() != Naming::Unclear,
+        None => own == definition.name() || !is_reserved(own.as_str()),
+    };
+    is_clear && own.as_str() == tool && is_named(name, definition, origin)
 }
 
-/// Returns the name under which a rule can loosen this tool: the tool's name, or for a plugin file
-/// the qualified name.
+/// Returns the name under which a rule can loosen this tool: the tool's own name, or for a plugin
+/// file the qualified one.
 fn full_name(definition: &Definition, origin: &Origin) -> Option<String> {
     match origin.naming() {
-        Naming::ByTool => Some(definition.name().to_string()),
+        Naming::ByTool => Some(definition.own_name().to_string()),
         Naming::ByPlugin => {
-            Some(format!("{}/{}", origin.plugin().unwrap_or_default(), definition.name()))
+            Some(format!("{}/{}", origin.plugin().unwrap_or_default(), definition.own_name()))
         }
         Naming::OnlyToTighten | Naming::Unclear => None,
     }

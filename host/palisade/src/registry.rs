@@ -6,7 +6,7 @@ pub(crate) mod origin;
 mod registered;
 
 pub use error::{DuplicateTool, RegisterError, ToolNotFound};
-pub(crate) use origin::Naming;
+pub(crate) use origin::{Naming, is_named};
 pub use origin::{Origin, Source};
 pub use registered::Registered;
 pub(crate) use registered::Role;

@@ -4,7 +4,8 @@
 //! it in this order: `call` (the tools of plugins), `load` (from bytes to a plugin that can be
 //! called), `output` (conversion and checks), `powers` (imports that other crates
 //! add), `run` (stores and limits), `adapt` (components of
-//! other worlds), `cache`, `compile`, `bulk_memory`, `precheck`, `engine`.
+//! other worlds), `cache`, `compile`, `bulk_memory`, `precheck`, `engine`,
+//! `plugin_settings` (what the operator sets for one plugin).
 
 mod adapt;
 mod bindings;
@@ -21,6 +22,7 @@ mod handle;
 pub mod limits;
 mod load;
 mod output;
+mod plugin_settings;
 pub(crate) mod powers;
 mod precheck;
 mod refusal;
@@ -45,4 +47,6 @@ pub(crate) use limits::Limits;
 pub(crate) use load::{ByteSource, PastCompilation};
 pub use load::{Freshness, Import, PluginRefused, Prepared, Trust};
 pub(crate) use output::{Promiser, Terms, conforming};
+pub(crate) use plugin_settings::UnusableNames;
+pub use plugin_settings::{CONFIG_KEY, PluginSettings, PluginSettingsError};
 pub use precheck::{Cap, Feature, Foreign, PrecheckError};

@@ -6,6 +6,7 @@ mod files;
 mod names;
 pub(crate) mod private;
 mod resolve;
+mod subdirectory;
 #[cfg(test)]
 mod tests;
 
@@ -22,6 +23,8 @@ pub use palisade_wasi_fs::{HardLinks, PathRuleError, PathRules};
 pub(crate) use palisade_wasi_fs::{ProtectedPaths, ProtectedTree, Protection, Reading};
 pub(crate) use private::{Missing, Obstacle, open_private};
 pub use resolve::PathRefused;
+pub(crate) use subdirectory::not_opened;
+pub use subdirectory::{InvalidSubdirectory, Subdirectory};
 
 use crate::tool::FileAccess;
 use crate::tool::budget::{Budget, Exhausted, Unlimited};
@@ -62,7 +65,11 @@ pub struct Workspace {
     names: Vec<PathBuf>,
     dir: Dir,
     mount: OnceLock<Mount>,
-    rules: ArcSwap<ProtectedPaths>,
+    rules: Arc<ArcSwap<ProtectedPaths>>,
+    /// Its subdirectories that are the workspaces of plugins.
+    below: subdirectory::Opened,
+    /// The place of a subdirectory in the workspace around it.
+    around: Option<subdirectory::Around>,
 }
 
 impl Workspace {
@@ -77,8 +84,9 @@ impl Workspace {
         let dir = Dir::open_ambient_dir(&root, ambient_authority()).map_err(fail)?;
         let rules = ProtectedPaths::new(&dir, &root).map_err(fail)?;
         let names = names::names(path, &root);
-        let rules = ArcSwap::from_pointee(rules);
-        Ok(Self { root, names, dir, mount: OnceLock::new(), rules })
+        let rules = Arc::new(ArcSwap::from_pointee(rules));
+        let (mount, below) = (OnceLock::new(), subdirectory::Opened::default());
+        Ok(Self { root, names, dir, mount, rules, below, around: None })
     }
 
     /// Opens a directory that may hang in the kernel, as [`open`](Self::open). The open runs on a

@@ -21,7 +21,7 @@ pub use bare::Admission;
 pub use mounts::Mounts;
 pub use tree::{ProtectedTree, Reading};
 
-use crate::path_rules::PathRules;
+use crate::path_rules::{PathRules, joined};
 use names::protected_tree;
 use std::fmt;
 use std::io;
@@ -119,6 +119,9 @@ pub struct ProtectedPaths {
     hosts: Vec<Arc<Protection>>,
     /// The path rules of all hosts, if there are any.
     paths: Option<PathRules>,
+    /// The path of the directory in the one that the path rules are relative to; empty if they are
+    /// relative to the directory itself.
+    base: Arc<str>,
 }
 
 /// The reason why a path may not be changed or read.
@@ -168,7 +171,13 @@ impl ProtectedPaths {
     /// Fails if the directory of the repository cannot be held open, except for lack of permission.
     pub fn new(dir: impl AsFd, root: &Path) -> io::Result<Self> {
         let root_identity = Identity::from_handle(dir)?;
-        let bare = Self { root: root_identity, trees: Vec::new(), hosts: Vec::new(), paths: None };
+        let bare = Self {
+            root: root_identity,
+            trees: Vec::new(),
+            hosts: Vec::new(),
+            paths: None,
+            base: Arc::from(""),
+        };
         let repository = repository::trees(root)?.into_iter().filter(|tree| bare.holds(tree));
         let trees = repository.chain(Mounts::below(root).of_repositories());
         let trees = trees.map(|tree| (tree.label(root), Arc::new(tree))).collect();
@@ -195,8 +204,30 @@ impl ProtectedPaths {
             trees: self.trees.iter().cloned().chain(inside).collect(),
             hosts: self.hosts.iter().chain([host]).cloned().collect(),
             paths: self.paths.clone(),
+            base: self.base.clone(),
         }
         .narrowed(&host.paths)
+    }
+
+    /// Returns the protected paths of a directory beneath this one, with all rules of this one.
+    /// `root` is its absolute path without symbolic links, and `path` the one relative to this
+    /// directory. Path rules stay relative to this directory.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`new`](Self::new).
+    #[doc(hidden)]
+    pub fn below(&self, dir: impl AsFd, root: &Path, path: &str) -> io::Result<Self> {
+        let own = Self::new(dir, root)?;
+        let mounts = Mounts::below(root);
+        let trees = self.trees.iter().filter(|(_, tree)| own.reaches(tree, &mounts));
+        Ok(Self {
+            trees: own.trees.iter().chain(trees).cloned().collect(),
+            hosts: self.hosts.clone(),
+            paths: self.paths.clone(),
+            base: joined(&self.base, path).into(),
+            root: own.root,
+        })
     }
 
     /// Returns true if guests may reach a tree. A bind mount leads to a tree whose own path lies

@@ -15,7 +15,11 @@ pub(super) struct Area {
 pub(super) const AREAS: [Area; 11] = [
     Area {
         name: "wasi-fs",
-        files: &["host/wasi-fs/src/**/*.rs", "host/palisade/src/workspace/resolve.rs"],
+        files: &[
+            "host/wasi-fs/src/**/*.rs",
+            "host/palisade/src/workspace/resolve.rs",
+            "host/palisade/src/workspace/subdirectory.rs",
+        ],
         suites: &["containment", "limits"],
     },
     Area {

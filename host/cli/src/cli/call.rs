@@ -110,6 +110,6 @@ fn show_limits(host: &Host, call: &Call) {
         "time: {}",
         humantime::format_duration(host.time_limit(&tool, call.timeout()))
     ));
-    output::note(&format!("memory: {}, {allocation}", size(host.limits().memory)));
+    output::note(&format!("memory: {}, {allocation}", size(host.memory_limit(&tool))));
     output::note(&format!("result: {}", size(limits::RESULT)));
 }

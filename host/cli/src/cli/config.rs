@@ -15,8 +15,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Prefixes of the keys that exist once per tool or per workspace.
-const TABLES: [&str; 5] =
-    ["confirm.tools.", "trusted ", "limits.tool_concurrency.", "limits.tool_timeout.", "adapt "];
+const TABLES: [&str; 6] = [
+    "confirm.tools.",
+    "trusted ",
+    "limits.tool_concurrency.",
+    "limits.tool_timeout.",
+    "plugins.",
+    "adapt ",
+];
 /// Maximum number of keys shown per prefix and file.
 const MAX_RULES: usize = 50;
 
@@ -114,6 +120,13 @@ fn rows(settings: &Settings) -> Vec<[String; 3]> {
         };
         keys.iter().map(shown).collect::<Vec<_>>().join(", ")
     }));
+    for (name, plugin) in &settings.plugins {
+        let rows_of = plugin.shown().into_iter();
+        let rows_of = rows_of.map(|(key, shown, origin)| {
+            [format!("plugins.{name}.{key}"), shown, origin.to_string()]
+        });
+        rows.extend(rows_of);
+    }
     for adapted in &settings.adapted {
         let key = format!("adapt {}", adapted.value.file.display());
         rows.push(row(&key, adapted, |adapted| match &adapted.wit {

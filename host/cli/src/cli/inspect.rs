@@ -107,13 +107,18 @@ fn approval(common: &Common, plugin: Option<&Plugin>, room: usize) -> Result<Str
 
 /// Returns the plugin that is not approved and has a tool of this name.
 fn unapproved(host: &Host, tool: &str) -> Option<Plugin> {
-    let has = |plugin: &Plugin| plugin.definitions().iter().any(|it| it.name().as_str() == tool);
-    host.unapproved().into_iter().find(has)
+    host.unapproved().into_iter().find(|plugin| definition_of(plugin, tool).is_some())
+}
+
+/// Returns the tool of a plugin that sessions see under this name.
+fn definition_of<'a>(plugin: &'a Plugin, tool: &str) -> Option<&'a Definition> {
+    let mut definitions = plugin.tools().iter().map(|tool| tool.definition());
+    definitions.find(|definition| definition.name().as_str() == tool)
 }
 
 /// Shows the tool of a plugin that is not approved, with the reason why it cannot be called.
 fn show_unapproved(common: &Common, plugin: &Plugin, args: &Inspect) -> Result<Exit, Failure> {
-    let tool = plugin.definitions().iter().find(|it| it.name().as_str() == args.subject);
+    let tool = definition_of(plugin, &args.subject);
     if let PluginApproval::Missing(why) = plugin.approval() {
         output::note(&format!("`{}` is a tool of {}: {why}", args.subject, plugin.file()));
     }
@@ -272,10 +277,14 @@ fn tool_text(definition: &Definition, power: Power, room: usize) -> String {
     text + &notes(definition, room)
 }
 
-/// Formats what few tools say of themselves: a timeout, metadata, and that a repeated call does
-/// more than one call.
+/// Formats what holds for few tools: another name than their own, a timeout, metadata, and that a
+/// repeated call does more than one call.
 fn notes(definition: &Definition, room: usize) -> String {
     let mut text = String::new();
+    if definition.own_name() != definition.name() {
+        let own = definition.own_name();
+        text.push_str(&fact("own name", &format!("{own}, which permissions name"), room));
+    }
     if !definition.is_idempotent() {
         text.push_str(&fact("repeated", "a second call may do more than one call", room));
     }

@@ -67,6 +67,7 @@ pub(super) fn entry(tool: &Registered) -> Value {
     let definition = tool.definition();
     json!({
         "name": definition.name().as_str(),
+        "own_name": definition.own_name().as_str(),
         "description": definition.description(),
         "parameters": definition.parameters(),
         "side_effects": definition.side_effects().as_str(),

@@ -167,6 +167,7 @@ impl Explained<'_> {
     fn to_json(&self) -> Value {
         let mut value = json!({
             "tool": self.tool.definition().name().as_str(),
+            "own_name": self.tool.definition().own_name().as_str(),
             "side_effects": self.tool.definition().side_effects().as_str(),
             "outcome": self.would.outcome(),
             "mode": self.decision.mode.as_str(),
@@ -202,6 +203,7 @@ impl Explained<'_> {
             }
         };
         let rows = [
+            ("named", self.named()),
             ("because", Some(self.reason())),
             ("says", Some(self.origin.clone())),
             ("granted", self.granted()),
@@ -221,13 +223,20 @@ impl Explained<'_> {
     fn reason(&self) -> String {
         let class = self.tool.definition().side_effects();
         let mode = self.decision.mode;
-        let name = self.tool.definition().name();
+        let (name, own) = (self.tool.definition().name(), self.tool.definition().own_name());
         match self.decision.rule {
             Rule::Class => format!("the class {class} is `{mode}`"),
-            Rule::Tool => format!("the tool {name} is `{mode}`"),
+            Rule::Tool => format!("the tool {own} is `{mode}`"),
             Rule::PluginTool => {
                 let plugin = self.tool.origin().rule_name();
-                format!("the tool {name} of the plugin {} is `{mode}`", elided(plugin, 64))
+                format!("the tool {own} of the plugin {} is `{mode}`", elided(plugin, 64))
+            }
+            Rule::SeenTool | Rule::SeenPluginTool => {
+                let own = self.tool.full_name();
+                format!(
+                    "the name {name} is `{mode}`, under which sessions see {}",
+                    elided(&own, 128)
+                )
             }
             Rule::Override => {
                 format!("the workspace is trusted, but the class {class} is `{mode}` there")
@@ -236,6 +245,13 @@ impl Explained<'_> {
             Rule::Allowed => format!("the class {class} is allowed"),
             other => format!("the rule `{}` holds", other.as_str()),
         }
+    }
+
+    /// Returns the own name of a tool that sessions see under another one.
+    fn named(&self) -> Option<String> {
+        let definition = self.tool.definition();
+        let full = || format!("by its plugin {}", elided(&self.tool.full_name(), 128));
+        (definition.own_name() != definition.name()).then(full)
     }
 
     /// Returns what is granted to the tool's plugin.
@@ -270,17 +286,9 @@ fn origin(places: &Places, settings: &Settings, tool: &Registered, rule: Rule) -
         Rule::Class => {
             shown(settings.classes.get(&definition.side_effects()).map(|mode| &mode.origin))
         }
-        Rule::Tool => {
-            shown(settings.tools.get(definition.name().as_str()).map(|mode| &mode.origin))
-        }
-        Rule::PluginTool => {
-            let plugin = tool.origin().rule_name();
-            shown(
-                settings
-                    .tools
-                    .get(&format!("{plugin}/{}", definition.name()))
-                    .map(|mode| &mode.origin),
-            )
+        rule if rule.is_of_tool() => {
+            let name = rule.tool_name(definition, tool.origin()).unwrap_or_default();
+            shown(settings.tools.get(&name).map(|mode| &mode.origin))
         }
         Rule::Override | Rule::Trusted => format!("[[trusted]] {}", places.of("trusted")),
         Rule::Allowed => "--allow".to_owned(),

@@ -212,7 +212,8 @@ fn show_changes(rescan: &Rescan) {
 fn tools_of(plugin: &Plugin) -> String {
     /// Maximum length of the shown tool list, in characters.
     const MAX_TOOLS: usize = 1_024;
-    let tools: Vec<&str> = plugin.definitions().iter().map(|tool| tool.name().as_str()).collect();
+    let tools = plugin.tools().iter().map(|tool| tool.definition().name().as_str());
+    let tools: Vec<&str> = tools.collect();
     elided(&tools.join(", "), MAX_TOOLS)
 }
 

@@ -3,7 +3,7 @@
 use super::args::Common;
 use super::exit::{Exit, Failure};
 use super::progress::Loading;
-use super::{adapt, grants, hint, journal, output, remember, token, trust, unconnected};
+use super::{adapt, grants, hint, journal, output, plugins, remember, token, trust, unconnected};
 use crate::config::{Origin, Settings, Value};
 use palisade::CallMode;
 use palisade::internal::within;
@@ -215,6 +215,7 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> Result<HostBuilde
     });
     let rules = settings.paths.lists.iter().map(|lists| lists.value.rules());
     let base = rules.fold(base, HostBuilder::path_rules);
+    let base = plugins::add_to(base, settings)?;
     let base = adapt::add_to(base, &settings.adapted);
     let base = settings.directories.value.iter().fold(base, HostBuilder::plugins);
     let approvals = trust::of_run(common, settings)?;

@@ -3,12 +3,12 @@
 
 use super::args::Common;
 use super::exit::Failure;
-use super::{hint, output, setup};
+use super::{hint, output, setup, unused_settings};
 use crate::config::{Settings, ToolRule};
 use palisade::Host;
 use palisade::internal::{NATIVE, shipped_owner, shipped_tools};
 use palisade::plugins::Compiling;
-use palisade::policy::{Decision, Mode, Rule, parts};
+use palisade::policy::{Decision, Mode, parts};
 use palisade::registry::{Origin, Registered, Source};
 use palisade::tool::nearest_names;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub(super) fn show(common: &Common, settings: &Settings, host: &Host, told: Told
     let idle_rules = settings
         .of_tools()
         .filter(|rule| told != Told::Lists || rule.is_of_list())
-        .filter(|rule| !tools.iter().any(|tool| is_of(rule.tool, tool)));
+        .filter(|rule| !tools.iter().any(|tool| tool.is_named(rule.tool)));
     for rule in idle_rules {
         let meant =
             meant(rule.tool, &tools, host).map(|meant| meant.without_repeat(&rule, settings));
@@ -74,6 +74,7 @@ pub(super) fn show(common: &Common, settings: &Settings, host: &Host, told: Told
         output::note(&format!("{} more rules hold for no tool that is loaded", count - MAX_TOLD));
     }
     if told == Told::All {
+        unused_settings::show(settings, host);
         show_unbound(settings, host, None);
     }
 }
@@ -95,7 +96,7 @@ pub(super) fn check(settings: &Settings, host: &Host) -> Result<(), Failure> {
     }
     let tools = host.registry().tools();
     let mut idle_rules =
-        settings.of_tools().filter(|rule| !tools.iter().any(|tool| is_of(rule.tool, tool)));
+        settings.of_tools().filter(|rule| !tools.iter().any(|tool| tool.is_named(rule.tool)));
     let found = idle_rules.find_map(|rule| {
         let hint = of_plugin(&rule, &tools, settings, host).filter(|_| rule.holds_back())?;
         Some(idle(&rule, &hint))
@@ -124,7 +125,7 @@ fn of_plugin(
     own.sort_by_key(|tool| tool.definition().side_effects());
     let names: Vec<&str> = match &own[..] {
         [] => shipped_tools(plugin).filter(|_| is_waiting())?.to_vec(),
-        own => own.iter().map(|tool| tool.definition().name().as_str()).collect(),
+        own => own.iter().map(|tool| tool.definition().own_name().as_str()).collect(),
     };
     let remedy = match names.iter().rev().find(|tool| !is_ruled(tool)) {
         Some(tool) => format!("write `\"{plugin}/{tool}\"`"),
@@ -142,13 +143,6 @@ fn has_rule_like(settings: &Settings, rule: &ToolRule<'_>, name: &str) -> bool {
 /// Returns true if an uncompiled plugin is part of the program, so that its tools are known.
 fn is_shipped(compiling: &Compiling) -> bool {
     compiling.file.starts_with("shipped:")
-}
-
-/// Returns true if a rule of this name applies to the tool.
-fn is_of(name: &str, tool: &Registered) -> bool {
-    let (plugin, name) = parts(name);
-    tool.definition().name().as_str() == name
-        && plugin.is_none_or(|plugin| tool.origin().rule_name() == plugin)
 }
 
 /// The tool that a misspelled rule was probably meant for.
@@ -183,8 +177,7 @@ impl Meant {
 /// misspelling, so the rule is not suggested for that file.
 fn meant(name: &str, tools: &[Arc<Registered>], host: &Host) -> Option<Meant> {
     let (plugin, bare) = parts(name);
-    let full =
-        |tool: &Registered| format!("{}/{}", tool.origin().rule_name(), tool.definition().name());
+    let full = Registered::full_name;
     let owner = tools.iter().find(|tool| tool.definition().name().as_str() == bare);
     if let Some((plugin, owner)) = plugin.zip(owner) {
         let is_slip = !host.has_found(plugin) && is_near(plugin, owner.origin().rule_name());
@@ -198,7 +191,7 @@ fn meant(name: &str, tools: &[Arc<Registered>], host: &Host) -> Option<Meant> {
         });
     }
     let names = tools.iter().map(|tool| match plugin {
-        None => tool.definition().name().to_string(),
+        None => tool.definition().own_name().to_string(),
         Some(_) => full(tool),
     });
     let names: Vec<String> = names.collect();
@@ -220,18 +213,17 @@ fn is_near(name: &str, other: &str) -> bool {
 /// plugin of a tool from a file. `only` limits the report to rules for these tools.
 pub(super) fn show_unbound(settings: &Settings, host: &Host, only: Option<&[&str]>) {
     let policy = host.session().policy();
-    let rules = settings
-        .tools
-        .iter()
-        .filter(|(name, _)| only.is_none_or(|only| only.contains(&parts(name).1)));
-    for (name, rule) in rules {
-        let tool = host.registry().get(parts(name).1).ok().filter(|tool| is_of(name, tool));
-        let Some(tool) = tool else { continue };
+    let tools = host.registry().tools();
+    for (name, rule) in &settings.tools {
+        let Some(tool) = bound(name, &tools) else { continue };
         let definition = tool.definition();
+        if only.is_some_and(|only| !only.contains(&definition.name().as_str())) {
+            continue;
+        }
         let origin = tool.origin();
         let Origin::Plugin { name: plugin, source, .. } = origin else { continue };
         let Some(file) = source.file() else { continue };
-        let bare = definition.name();
+        let bare = definition.own_name();
         let decision = policy.explain(definition, origin);
         let remedy = |mode| match source {
             Source::Namesake(_) => {
@@ -248,7 +240,7 @@ pub(super) fn show_unbound(settings: &Settings, host: &Host, only: Option<&[&str
                 "the plugin is not approved, and was named for this run only; `{}` shows it and asks",
                 hint::approve(plugin)
             ),
-            Source::Shipped | Source::File(_) => match deciding(settings, decision, &tool) {
+            Source::Shipped | Source::File(_) => match deciding(settings, decision, tool) {
                 Some(stricter) => format!("{stricter} holds, so change that"),
                 None => format!(
                     "a rule that loosens names the plugin of a file, as in `\"{plugin}/{bare}\" = \"{mode}\"`"
@@ -269,13 +261,18 @@ pub(super) fn show_unbound(settings: &Settings, host: &Host, only: Option<&[&str
     }
 }
 
+/// Returns the tool that a rule of this name is about: the one that has it from its plugin, or else
+/// the one that sessions see under it.
+fn bound<'a>(name: &str, tools: &'a [Arc<Registered>]) -> Option<&'a Arc<Registered>> {
+    let is_own = |tool: &&Arc<Registered>| {
+        tool.is_named(name) && tool.definition().own_name().as_str() == parts(name).1
+    };
+    tools.iter().find(is_own).or_else(|| tools.iter().find(|tool| tool.is_named(name)))
+}
+
 /// Returns the rule for a tool that decides about it, with its place, if one does.
 fn deciding(settings: &Settings, decision: Decision, tool: &Registered) -> Option<String> {
-    let name = match decision.rule {
-        Rule::Tool => tool.definition().name().to_string(),
-        Rule::PluginTool => format!("{}/{}", tool.origin().rule_name(), tool.definition().name()),
-        _ => return None,
-    };
+    let name = decision.rule.tool_name(tool.definition(), tool.origin())?;
     let rule = settings.tools.get(&name)?;
     let shown = if name.contains('/') { format!("\"{name}\"") } else { name };
     Some(format!("`{shown} = \"{}\"` ({})", rule.value, rule.origin))
@@ -284,7 +281,7 @@ fn deciding(settings: &Settings, decision: Decision, tool: &Registered) -> Optio
 /// Loads the plugins and reports all rules as [`show`] does, for a subcommand that needs no tools
 /// otherwise. Load errors are left to the subcommands that call tools.
 pub(super) fn show_after_loading(common: &Common, settings: &Settings) {
-    if settings.of_tools().next().is_none() {
+    if settings.of_tools().next().is_none() && settings.plugins.is_empty() {
         return;
     }
     let host = setup::builder(common, settings).map(palisade::HostBuilder::build);

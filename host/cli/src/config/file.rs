@@ -1,12 +1,14 @@
 //! Parses and checks `palisade.toml`, without opening its paths or filling in defaults.
 
 mod raw;
+mod raw_plugins;
 
 use super::adapted::{Adapted, RawAdapted};
 use super::journal::JournalConfig;
 use super::keys::RawKey;
 use super::network::NetworkConfig;
 use super::paths::PathsConfig;
+use super::plugins::{PluginConfig, RawPlugin};
 use super::size::{compile_memory, memory, processes, shell_memory, total_memory};
 use super::time::{call_time, compile_time, confirm_time};
 use palisade::internal::open_regular;
@@ -72,6 +74,8 @@ pub struct FileConfig {
     pub directories: Vec<PathBuf>,
     /// Whether the shipped plugins are loaded.
     pub builtin: Option<bool>,
+    /// Settings of single plugins, by name.
+    pub plugins: BTreeMap<String, PluginConfig>,
     /// The keys of plugins' authors.
     pub keys: Vec<TrustedKey>,
     /// Components of other worlds.
@@ -230,6 +234,7 @@ impl FileConfig {
             hard_links: raw.workspace.hard_links.as_deref().map(hard_links).transpose()?,
             directories: raw.plugins.directories.iter().map(|text| expand(text)).collect(),
             builtin: raw.plugins.builtin,
+            plugins: named(raw.plugins.named)?,
             keys: raw.plugins.keys.iter().map(RawKey::checked).collect::<Result<_, _>>()?,
             adapted: raw.adapt.iter().map(RawAdapted::checked).collect::<Result<_, _>>()?,
             hide: names("tools.hide", raw.tools.hide)?,
@@ -318,6 +323,11 @@ fn check_name(key: &str, name: &str) -> Result<(), String> {
 fn names(key: &str, names: BTreeSet<String>) -> Result<BTreeSet<String>, String> {
     names.iter().try_for_each(|name| check_name(key, name))?;
     Ok(names)
+}
+
+/// Checks the tables of single plugins.
+fn named(raw: BTreeMap<String, RawPlugin>) -> Result<BTreeMap<String, PluginConfig>, String> {
+    raw.into_iter().map(|(name, table)| Ok((name.clone(), table.checked(&name)?))).collect()
 }
 
 fn trusted(raw: &RawTrusted) -> Result<Trusted, String> {

@@ -8,6 +8,7 @@ use super::file::{ConfigError, FileConfig, Trusted};
 use super::journal::JournalSettings;
 use super::network::NetworkSettings;
 use super::paths::PathSettings;
+use super::plugins::{self, Effect, PluginOptions};
 use super::rule::ToolRule;
 use super::size;
 use super::time::call_time;
@@ -48,6 +49,8 @@ pub struct Settings {
     pub directories: Value<Vec<PathBuf>>,
     /// Whether the shipped plugins are loaded, and whether their names stay reserved otherwise.
     pub builtin: Value<Shipped>,
+    /// Settings of single plugins, by name.
+    pub plugins: BTreeMap<String, PluginOptions>,
     /// The keys of plugins' authors. Only set by the user's own file.
     pub keys: Value<Vec<TrustedKey>>,
     /// Tools that are not shown to models, each by name or `plugin/tool`.
@@ -106,6 +109,7 @@ impl Default for Settings {
             compile_memory: Value::default(CompileLimits::MEMORY),
             directories: Value::default(Vec::new()),
             builtin: Value::default(Shipped::Included),
+            plugins: BTreeMap::new(),
             keys: Value::default(Vec::new()),
             hide: Value::default(BTreeSet::new()),
             only: Value::default(None),
@@ -140,11 +144,14 @@ impl Settings {
     /// setting.
     pub fn from_files(user_file: &Path, project_file: &Path) -> Result<Self, ConfigError> {
         let mut settings = Self::default();
-        if let Some(user) = FileConfig::read(user_file, LastLink::Follow)? {
-            settings.builtin.set(user.builtin.map(chosen), || Origin::File(user_file.to_owned()));
+        if let Some(mut user) = FileConfig::read(user_file, LastLink::Follow)? {
+            let origin = || Origin::File(user_file.to_owned());
+            settings.builtin.set(user.builtin.map(chosen), origin);
+            let tables = std::mem::take(&mut user.plugins);
+            plugins::apply(&mut settings.plugins, tables, Effect::Replaces, origin);
             settings.apply(user, user_file);
         }
-        if let Some(project) = FileConfig::read(project_file, LastLink::Keep)? {
+        if let Some(mut project) = FileConfig::read(project_file, LastLink::Keep)? {
             settings.check_tightens(&project).map_err(|key| ConfigError::Loosens {
                 path: project_file.to_owned(),
                 key,
@@ -156,7 +163,10 @@ impl Settings {
                 .filter(|tool| !settings.tool_timeout.contains_key(*tool));
             settings.lowered_by_project = named.cloned().collect();
             let switched_off = settings.switched_off(&project);
-            settings.builtin.set(switched_off, || Origin::File(project_file.to_owned()));
+            let origin = || Origin::File(project_file.to_owned());
+            settings.builtin.set(switched_off, origin);
+            let tables = std::mem::take(&mut project.plugins);
+            plugins::apply(&mut settings.plugins, tables, Effect::Lowers, origin);
             settings.apply(project, project_file);
         }
         Ok(settings)

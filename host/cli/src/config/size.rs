@@ -6,7 +6,12 @@ use std::ops::RangeInclusive;
 
 /// Parses the memory limit of a call.
 pub(super) fn memory(text: &str) -> Result<u64, String> {
-    size("limits.memory", text, (1 << 20)..=limits::MAX_MEMORY, "1MiB to 512MiB are accepted")
+    plugin_memory("limits.memory", text)
+}
+
+/// Parses the memory limit of a call of one plugin.
+pub(super) fn plugin_memory(key: &str, text: &str) -> Result<u64, String> {
+    size(key, text, (1 << 20)..=limits::MAX_MEMORY, "1MiB to 512MiB are accepted")
 }
 
 /// Parses the memory limit of all calls together.

@@ -124,7 +124,11 @@ fn allowance(tool: &Registered) -> Allowance {
     let definition = tool.definition();
     let definition_digest = || Digest::of(definition.to_json().to_string().as_bytes());
     let digest = tool.origin().digest().unwrap_or_else(definition_digest);
-    Allowance { digest, tool: definition.name().as_str().into(), class: definition.side_effects() }
+    Allowance {
+        digest,
+        tool: definition.own_name().as_str().into(),
+        class: definition.side_effects(),
+    }
 }
 
 fn denied(tool: &Registered, rule: Rule) -> ErrorKind {

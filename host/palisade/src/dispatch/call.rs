@@ -11,7 +11,7 @@ use crate::registry::{Registered, ToolNotFound};
 use crate::session::Session;
 use crate::tool::error::named;
 use crate::tool::{Call, Definition, ToolResult};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tracing::Instrument as _;
 
 impl Dispatcher {
@@ -111,6 +111,7 @@ impl Dispatcher {
                     sink: terminal.sink(),
                     unused: terminal.unused(),
                     tool: tool.clone(),
+                    subdirectory: OnceLock::new(),
                     time: self.time_limit(&tool, call.timeout),
                     cancel: in_flight.cancellation(),
                     shares: session.shares(&tool),
@@ -124,7 +125,13 @@ impl Dispatcher {
         let result = result
             .unwrap_or_else(|kind| ToolResult::failure(id, &terminal.sink().subject().tool, kind));
         span.in_scope(|| outcome::log_error(&result));
-        outcome::sign(result.with_places(&self.places), tool.as_deref())
+        let plugin = tool.as_ref().filter(|tool| tool.memory().is_some());
+        let plugin = plugin.and_then(|tool| tool.origin().plugin());
+        let result = match plugin.filter(|_| result.error().is_some()) {
+            None => result.with_places(&self.places),
+            Some(plugin) => result.with_places(&self.places.of_limited_plugin(plugin)),
+        };
+        outcome::sign(result, tool.as_deref())
     }
 }
 

@@ -7,9 +7,10 @@ use super::input::names_paths;
 use super::late_rules::LateRules;
 use crate::confirm::Confirmer;
 use crate::events::Events;
+use crate::execution::ToolTime;
 use crate::plugins::Unapproved;
 use crate::registry::{Origin, Registered, Registry, ToolNotFound};
-use crate::sandbox::{Limits, limits};
+use crate::sandbox::{Limits, PluginSettings, limits};
 use crate::session::Floor;
 use crate::tool::error::named;
 use crate::tool::{ErrorKind, Places, SideEffects};
@@ -96,35 +97,23 @@ impl Dispatcher {
     }
 
     /// Returns the time limit of a call, at most 600 s. Precedence: the caller's value, the
-    /// operator's for this tool, the plugin's (which can only lower the default), the class's
-    /// default.
+    /// operator's for this tool, the operator's for its plugin, the tool's own (which can only
+    /// lower the default), the class's default.
     pub(crate) fn time_limit(&self, tool: &Registered, asked: Option<Duration>) -> Duration {
         let definition = tool.definition();
         let class = definition.side_effects();
         let default = self.limits.timeout.unwrap_or_else(|| limits::default_timeout(class));
         let own = || definition.timeout().map_or(default, |own| own.min(default));
-        let operator = || match tool.rule_in(&self.tool_timeouts) {
-            Some(ToolTime::Set(time)) => *time,
-            Some(ToolTime::AtMost(most)) => own().min(*most),
+        let of_plugin = || match tool.settings().and_then(PluginSettings::time) {
+            Some(ToolTime::Set(time)) => time,
+            Some(ToolTime::AtMost(most)) => own().min(most),
             None => own(),
         };
+        let operator = || match tool.rule_in(&self.tool_timeouts) {
+            Some(ToolTime::Set(time)) => *time,
+            Some(ToolTime::AtMost(most)) => of_plugin().min(*most),
+            None => of_plugin(),
+        };
         asked.unwrap_or_else(operator).min(limits::MAX_TIMEOUT)
-    }
-}
-
-/// The operator's time limit for the calls of one tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ToolTime {
-    /// This limit, regardless of the tool's own.
-    Set(Duration),
-    /// The tool's own limit, capped at this one.
-    AtMost(Duration),
-}
-
-impl ToolTime {
-    pub(crate) fn time(self) -> Duration {
-        match self {
-            Self::Set(time) | Self::AtMost(time) => time,
-        }
     }
 }

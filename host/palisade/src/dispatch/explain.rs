@@ -10,6 +10,7 @@ use crate::policy::Decision;
 use crate::registry::Registered;
 use crate::session::Session;
 use crate::tool::{Call, ErrorKind};
+use crate::workspace::{Workspace, not_opened};
 use std::fmt;
 use std::sync::Arc;
 
@@ -51,21 +52,38 @@ impl Dispatcher {
         let decision = self.floor.rule(session, &tool).decision;
         let time = self.time_limit(&tool, call.timeout);
         let cancel = call.cancel.clone();
-        let input = self
-            .check_bound(&tool, session.workspace())
-            .and_then(|()| panics::catch_panic_sync(|| self.check_here(&tool, session, call)));
-        let changes = input.and_then(|input| {
+        let bound = self.check_bound(&tool, session.workspace());
+        let workspace = bound.and_then(|()| self.workspace_of(&tool, session, &call));
+        let input = workspace.and_then(|workspace| {
+            let check = || self.check_here(&tool, session, &workspace, call);
+            Ok((panics::catch_panic_sync(check)?, workspace))
+        });
+        let changes = input.and_then(|(input, workspace)| {
             let definition = tool.definition();
             let budget = InputBudget::new(self.limits.account(), time, cancel);
-            let changes = question::projected_changes(
-                definition,
-                &input,
-                session.workspace(),
-                budget.call_budget(),
-            );
+            let changes =
+                question::projected_changes(&tool, &input, &workspace, budget.call_budget());
             changes.map_err(|why| budget.exhausted(why, definition.side_effects()))?
         });
         Ok(Explanation { tool, decision, changes })
+    }
+
+    /// Returns the workspace that the tool sees. A directory of it is opened on the host's own
+    /// threads if it has some.
+    fn workspace_of(
+        &self,
+        tool: &Registered,
+        session: &Session,
+        call: &Call,
+    ) -> Result<Arc<Workspace>, ErrorKind> {
+        let workspace = session.workspace().clone();
+        let Some(path) = tool.subdirectory().cloned() else { return Ok(workspace) };
+        let time = self.time_limit(tool, call.timeout);
+        let open = move || workspace.below(&path).map_err(not_opened);
+        match self.threads.as_deref() {
+            Some(threads) => threads.run_blocking(time, tool.queue(), &call.cancel, open),
+            None => open(),
+        }
     }
 
     /// Checks the input synchronously. A thread is waited for as in a call, and an unresponsive
@@ -74,11 +92,12 @@ impl Dispatcher {
         &self,
         tool: &Arc<Registered>,
         session: &Session,
+        workspace: &Arc<Workspace>,
         call: Call,
     ) -> Result<ValidInput, ErrorKind> {
         let time = self.time_limit(tool, call.timeout);
         let raw = RawInput::new(call.input, call.nulls, InputMemory::Unreserved);
-        let workspace = session.workspace().clone();
+        let (whole, workspace) = (session.workspace().clone(), workspace.clone());
         let account = self.limits.account();
         let check = {
             let tool = tool.clone();
@@ -87,9 +106,9 @@ impl Dispatcher {
             move || {
                 // The time limit applies from the start of the work.
                 let budget = InputBudget::new(account, time, cancel);
-                if !late_rules.are_current_in(&workspace) {
+                if !late_rules.are_current_in(&whole) {
                     // The call itself reports an error here.
-                    let _ = late_rules.apply_to(&workspace);
+                    let _ = late_rules.apply_to(&whole);
                 }
                 input::check_in_turns(tool.definition(), &workspace, raw, &budget)
             }

@@ -8,7 +8,8 @@ use crate::execution::share::Share;
 use crate::execution::{OwnerShares, ToolContext, UnusedInput};
 use crate::registry::Registered;
 use crate::session::Session;
-use std::sync::Arc;
+use crate::workspace::Workspace;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -23,6 +24,8 @@ pub(super) struct Pipeline<'a> {
     /// Where the input goes unless the tool gets it, if the call is recorded.
     pub(super) unused: Option<&'a Arc<UnusedInput>>,
     pub(super) tool: Arc<Registered>,
+    /// The directory that the tool sees, once it is open, if that is not the session's workspace.
+    pub(super) subdirectory: OnceLock<Arc<Workspace>>,
     /// The time limit of the call.
     pub(super) time: Duration,
     pub(super) cancel: &'a CancellationToken,
@@ -52,6 +55,11 @@ impl Pipeline<'_> {
         if let Some(turn) = self.message.turn {
             turn.pass();
         }
+    }
+
+    /// Returns the workspace that the tool sees.
+    pub(super) fn workspace(&self) -> &Arc<Workspace> {
+        self.subdirectory.get().unwrap_or(self.session.workspace())
     }
 
     /// Returns the share of the queue slots that the call is charged to.

@@ -30,7 +30,7 @@ pub(super) async fn run(
     let threads = threads.filter(|_| sees_files || *tool.origin() == Origin::Native);
     if sees_files && threads.is_some() {
         let late_rules = pipeline.dispatcher.late_rules.clone();
-        let workspace = context.workspace().clone();
+        let workspace = pipeline.session.workspace().clone();
         instance = Box::new(HidingTool { late_rules, workspace, tool: instance });
     }
     let ended = match (tool.origin(), threads) {

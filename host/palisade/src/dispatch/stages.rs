@@ -12,6 +12,7 @@ use crate::execution::offload::{exhaustion_error, offload};
 use crate::execution::owner::input_turns_within;
 use crate::execution::{BoxFuture, Caller, Times, ToolContext, ValidInput};
 use crate::tool::{Call, ErrorKind, ToolResult};
+use crate::workspace::{Subdirectory, not_opened};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,10 +52,16 @@ impl Pipeline<'_> {
         async move {
             self.session.workspace().keep_rules_of(&self.dispatcher.rules);
             self.dispatcher.check_bound(&self.tool, self.session.workspace())?;
+            if let Some(path) = self.tool.subdirectory() {
+                Box::pin(self.open_subdirectory(path)).await?;
+            }
             let (account, memory) = match &self.requester.account {
                 Some(account) => (account.clone(), InputMemory::Reserved),
                 None => (self.dispatcher.limits.account(), InputMemory::Unreserved),
             };
+            if let Some(memory) = self.tool.memory() {
+                account.allow_call(memory);
+            }
             if let Some(unused) = self.unused {
                 unused.hold(&account);
             }
@@ -96,6 +103,23 @@ impl Pipeline<'_> {
         }
     }
 
+    /// Opens the directory that the tool sees, on the host's own threads if it has some, because
+    /// the workspace may not respond.
+    async fn open_subdirectory(&self, path: &Subdirectory) -> Result<(), ErrorKind> {
+        let workspace = self.session.workspace().clone();
+        let opened = match (workspace.opened_below(path), self.dispatcher.threads.as_deref()) {
+            (Some(opened), _) => opened,
+            (None, None) => workspace.below(path).map_err(not_opened)?,
+            (None, Some(threads)) => {
+                let path = path.clone();
+                let open = move || workspace.below(&path).map_err(not_opened);
+                threads.run_within(self.time, self.queue(), self.cancel, open).await?
+            }
+        };
+        let _ = self.subdirectory.set(opened);
+        Ok(())
+    }
+
     /// Charges the call to the shares of its session from the start, if it has its own: the input
     /// is kept for this session. Otherwise a plugin is charged once it runs, because no plugin
     /// answers for the inputs that clients send.
@@ -107,7 +131,7 @@ impl Pipeline<'_> {
 
     /// Checks the input here, unless that may take long.
     fn check_in_place(&self, raw: RawInput, account: &Account) -> Result<QuickCheck, ErrorKind> {
-        input::check_in_place(self.tool.definition(), self.session.workspace(), raw, account)
+        input::check_in_place(self.tool.definition(), self.workspace(), raw, account)
     }
 
     /// Checks the input on the host's own threads, because its paths are looked up in a workspace
@@ -119,7 +143,7 @@ impl Pipeline<'_> {
         account: Account,
     ) -> Result<CheckedInput, ErrorKind> {
         let tool = self.tool.clone();
-        let workspace = self.session.workspace().clone();
+        let workspace = self.workspace().clone();
         let cancel = self.cancel.clone();
         let time = self.time;
         let memory = input::reserve_waiting(&raw, &account)?;
@@ -144,7 +168,7 @@ impl Pipeline<'_> {
         account: Account,
     ) -> Result<CheckedInput, ErrorKind> {
         let tool = self.tool.clone();
-        let workspace = self.session.workspace().clone();
+        let workspace = self.workspace().clone();
         let start = Instant::now();
         let budget = InputBudget::new(account, self.time, self.cancel.clone());
         let check = move |budget| input::check(tool.definition(), &workspace, raw, &budget);
@@ -221,7 +245,7 @@ impl Pipeline<'_> {
         account: Account,
         checked_for: Duration,
     ) -> ToolContext {
-        let workspace = self.session.workspace().clone();
+        let workspace = self.workspace().clone();
         let mut context =
             ToolContext::new(caller, workspace, self.cancel.clone(), times, self.sink.clone());
         context.set_class(self.tool.definition().side_effects());

@@ -16,8 +16,7 @@ pub(super) fn announce(events: &Events, change: PluginChange<'_>) {
 }
 
 fn facts(plugin: &Plugin) -> PluginFacts {
-    let tools =
-        plugin.definitions().iter().map(|definition| definition.name().to_string()).collect();
+    let tools = plugin.tools().iter().map(|tool| tool.definition().name().to_string()).collect();
     PluginFacts {
         plugin: plugin.name().into(),
         digest: plugin.digest(),

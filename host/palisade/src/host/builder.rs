@@ -6,14 +6,14 @@ mod defaults;
 
 use super::{BuildError, Host};
 use crate::confirm::Confirmer;
-use crate::dispatch::{CallMode, CallRecorder, ToolTime};
+use crate::dispatch::{CallMode, CallRecorder};
 use crate::events::Subscriber;
-use crate::execution::Factory;
+use crate::execution::{Factory, ToolTime};
 use crate::plugins::{AdaptedFile, Approvals, LoadObserver, Shipped, Sources};
 use crate::policy::Policy;
 use crate::registry::Registry;
 use crate::sandbox::powers::Powers;
-use crate::sandbox::{Adaptation, CompileStrategy, Compiler, Limits};
+use crate::sandbox::{Adaptation, CompileStrategy, Compiler, Limits, PluginSettings};
 use crate::session::{Advertised, Allowed};
 use crate::tool::Places;
 use crate::workspace::{Commands, HardLinks, PathRules, Reading};
@@ -50,6 +50,7 @@ pub struct HostBuilder {
     registry: Option<Registry>,
     native: Vec<Factory>,
     limits: Limits,
+    plugin_settings: BTreeMap<String, Arc<PluginSettings>>,
     tool_timeouts: BTreeMap<String, ToolTime>,
     session: SessionDefaults,
     confirmer: Option<Arc<dyn Confirmer>>,
@@ -132,6 +133,15 @@ impl HostBuilder {
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Sets the settings of the plugin with this name, its file's name without `.wasm`. They
+    /// replace those that were set for it before. They are no permission: each file with this name
+    /// gets them, but a configuration only if no other file has the name.
+    #[must_use]
+    pub fn plugin_settings(mut self, plugin: &str, settings: PluginSettings) -> Self {
+        self.plugin_settings.insert(plugin.to_owned(), Arc::new(settings));
         self
     }
 

@@ -40,6 +40,16 @@ pub enum BuildError {
     /// This machine cannot run WebAssembly.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// A shipped plugin has a setting that only files can have.
+    #[error(
+        "the plugin `{plugin}` ships with the host and cannot have {setting}: it is accepted for the plugin of a file"
+    )]
+    ShippedPlugin {
+        /// The plugin.
+        plugin: String,
+        /// The setting.
+        setting: &'static str,
+    },
     /// A limit is out of range.
     #[error("the limit `{name}` is out of range: {accepted}")]
     Limit {

@@ -1,7 +1,8 @@
 //! Validation of the embedder's times, with the same bounds as the configuration.
 
 use super::BuildError;
-use crate::dispatch::{MAX_CONFIRMATION_TIMEOUT, ToolTime};
+use crate::dispatch::MAX_CONFIRMATION_TIMEOUT;
+use crate::execution::ToolTime;
 use crate::sandbox::{CompileLimits, Compiler, limits};
 use std::collections::BTreeMap;
 use std::time::Duration;

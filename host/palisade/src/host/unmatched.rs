@@ -43,7 +43,7 @@ impl Host {
         let tools = self.registry().tools();
         names.sort();
         names.dedup();
-        names.retain(|name| !tools.iter().any(|tool| is_of(name, tool)));
+        names.retain(|name| !tools.iter().any(|tool| tool.is_named(name)));
         let known: Vec<[String; 2]> = tools.iter().map(|tool| names_of(tool)).collect();
         let nearest = |name: &str| {
             let form = usize::from(parts(name).0.is_some());
@@ -70,13 +70,7 @@ const UNMATCHED: &str = "palisade::unmatched_rules";
 
 /// Returns the names of a tool in rules: its own, and the one with its plugin.
 fn names_of(tool: &Registered) -> [String; 2] {
-    let name = tool.definition().name().to_string();
-    let full = format!("{}/{name}", tool.origin().rule_name());
-    [name, full]
-}
-
-fn is_of(name: &str, tool: &Registered) -> bool {
-    names_of(tool).iter().any(|own| own == name)
+    [tool.definition().own_name().to_string(), tool.full_name()]
 }
 
 #[cfg(test)]

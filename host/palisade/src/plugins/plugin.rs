@@ -3,7 +3,7 @@
 use super::approval::PluginApproval;
 use super::rejected::RegistrationError;
 use crate::registry::{Origin, Registered, Source};
-use crate::sandbox::{Freshness, Import, LeftOut, Prepared, World};
+use crate::sandbox::{Freshness, Import, LeftOut, PluginSettings, Prepared, UnusableNames, World};
 use crate::tool::offer::Offer;
 use crate::tool::{Definition, Digest};
 use std::fmt;
@@ -18,8 +18,12 @@ pub struct Plugin {
     pub(super) path: Option<PathBuf>,
     pub(super) source: Source,
     pub(super) prepared: Arc<Prepared>,
+    /// The tools as sessions see them; none if they cannot have the names of the settings.
     pub(super) tools: Vec<Arc<Registered>>,
+    pub(super) names: Result<(), UnusableNames>,
     pub(super) approval: PluginApproval,
+    /// The settings of the plugin, if there are any.
+    pub(super) settings: Option<Arc<PluginSettings>>,
 }
 
 impl fmt::Debug for Plugin {
@@ -57,7 +61,14 @@ impl Plugin {
         self.prepared.digest()
     }
 
-    /// Returns the definitions of the plugin's tools.
+    /// Returns the plugin's tools as sessions see them, in the order of their definitions. A plugin
+    /// that is rejected because of its settings has none.
+    #[must_use]
+    pub fn tools(&self) -> &[Arc<Registered>] {
+        &self.tools
+    }
+
+    /// Returns the definitions of the plugin's tools, under the names that the plugin gave them.
     #[must_use]
     pub fn definitions(&self) -> &[Definition] {
         self.prepared.definitions()
@@ -90,6 +101,11 @@ impl Plugin {
             digest: self.prepared.digest(),
             source: self.source.clone(),
         }
+    }
+
+    /// Returns the settings of the plugin, if there are any.
+    pub(crate) fn settings(&self) -> Option<&Arc<PluginSettings>> {
+        self.settings.as_ref()
     }
 
     pub(crate) fn prepared(&self) -> &Arc<Prepared> {
@@ -127,10 +143,13 @@ impl Plugin {
         &self.approval
     }
 
-    /// Returns an error if nothing of the plugin may be offered.
-    pub(super) fn check_approved(&self) -> Result<(), RegistrationError> {
+    /// Returns an error if nothing of the plugin may be offered, or if its tools cannot have the
+    /// names of its settings.
+    pub(super) fn check_offered(&self) -> Result<(), RegistrationError> {
         match &self.approval {
-            PluginApproval::Approved | PluginApproval::ThisRun => Ok(()),
+            PluginApproval::Approved | PluginApproval::ThisRun => {
+                self.names.as_ref().map_err(RegistrationError::name_taken).copied()
+            }
             PluginApproval::Missing(why) => Err(RegistrationError::from(&**why)),
         }
     }

@@ -3,8 +3,9 @@
 
 use super::rejected::RegistrationError;
 use super::sources::Shipped;
-use crate::registry::{DuplicateTool, Registry};
+use crate::registry::{DuplicateTool, Registered, Registry};
 use crate::tool::Definition;
+use std::sync::Arc;
 
 /// The shipped plugins with their tools.
 const PLUGINS: [(&str, &[&str]); 4] = [
@@ -22,11 +23,11 @@ const SHELL: &str = "shell";
 /// were written for the shipped tool.
 pub(super) fn check(
     shipped: Shipped,
-    tools: &[Definition],
+    tools: &[Arc<Registered>],
     registry: &Registry,
 ) -> Result<(), RegistrationError> {
-    let is_reserved = |name: &&str| *name == SHELL || owner(name).is_some();
-    match (shipped, tools.iter().map(|tool| tool.name().as_str()).find(is_reserved)) {
+    let mut names = tools.iter().map(|tool| tool.definition().name().as_str());
+    match (shipped, names.find(|name| is_reserved(name))) {
         (Shipped::LeftOut, _) | (_, None) => Ok(()),
         (Shipped::Included, Some(SHELL)) if !registry.has(SHELL) => {
             Err(RegistrationError::name_taken(format_args!(
@@ -40,6 +41,12 @@ pub(super) fn check(
              as `{name}_2`, or leave the shipped plugins out yourself"
         ))),
     }
+}
+
+/// Returns true if a tool of this name ships with the program, so that the name alone means no
+/// plugin's tool.
+pub(crate) fn is_reserved(tool: &str) -> bool {
+    tool == SHELL || owner(tool).is_some()
 }
 
 /// Refuses a native tool whose name belongs to a shipped plugin.

@@ -23,6 +23,10 @@ pub enum Rule {
     Tool,
     /// The tool's own mode, set for the name qualified by its plugin's.
     PluginTool,
+    /// The mode set for the name that the settings of its plugin gave the tool.
+    SeenTool,
+    /// The mode set for that name qualified by its plugin's.
+    SeenPluginTool,
     /// The trusted workspace's override for the class.
     Override,
     /// The workspace is trusted.
@@ -39,7 +43,7 @@ impl Rule {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Class => "class",
-            Self::Tool | Self::PluginTool => "tool",
+            Self::Tool | Self::PluginTool | Self::SeenTool | Self::SeenPluginTool => "tool",
             Self::Override => "trusted_override",
             Self::Trusted => "trusted_workspace",
             Self::Allowed => "allow",
@@ -47,13 +51,35 @@ impl Rule {
         }
     }
 
+    /// Returns true if the rule is about a single tool.
+    #[must_use]
+    pub fn is_of_tool(self) -> bool {
+        match self {
+            Self::Tool | Self::PluginTool | Self::SeenTool | Self::SeenPluginTool => true,
+            Self::Class | Self::Override | Self::Trusted | Self::Allowed | Self::Session => false,
+        }
+    }
+
+    /// Returns the name by which the rule refers to a tool, if it is about a single one.
+    #[must_use]
+    pub fn tool_name(self, definition: &Definition, origin: &Origin) -> Option<String> {
+        let plugin = origin.rule_name();
+        match self {
+            Self::Tool => Some(definition.own_name().to_string()),
+            Self::PluginTool => Some(format!("{plugin}/{}", definition.own_name())),
+            Self::SeenTool => Some(definition.name().to_string()),
+            Self::SeenPluginTool => Some(format!("{plugin}/{}", definition.name())),
+            Self::Class | Self::Override | Self::Trusted | Self::Allowed | Self::Session => None,
+        }
+    }
+
     /// Returns the configuration key that this rule reads for a tool.
     #[must_use]
     pub fn key(self, definition: &Definition, origin: &Origin) -> String {
         match self {
-            Self::Tool => format!("confirm.tools.{}", definition.name()),
-            Self::PluginTool => {
-                format!("confirm.tools.{}/{}", origin.rule_name(), definition.name())
+            Self::Tool | Self::PluginTool | Self::SeenTool | Self::SeenPluginTool => {
+                let name = self.tool_name(definition, origin).unwrap_or_default();
+                format!("confirm.tools.{name}")
             }
             Self::Class => format!("confirm.{}", definition.side_effects()),
             Self::Override | Self::Trusted | Self::Allowed => "trusted".to_owned(),
@@ -76,7 +102,7 @@ impl Rule {
             _ => format!("no flag lifts `{key} = \"deny\"`, which stands"),
         };
         let in_code = match self {
-            Self::Tool | Self::PluginTool => {
+            Self::Tool | Self::PluginTool | Self::SeenTool | Self::SeenPluginTool => {
                 "the mode that `Policy::with_tool` gives it".to_owned()
             }
             Self::Override => format!("the mode of class {class} in `Policy::trusting`"),
@@ -91,7 +117,7 @@ impl Rule {
     pub fn advice_on_prompt(self, definition: &Definition, origin: &Origin) -> Advice {
         let flag = format!("allow it with `--allow {}`", definition.side_effects());
         let advice = match self {
-            Self::Tool | Self::PluginTool => {
+            Self::Tool | Self::PluginTool | Self::SeenTool | Self::SeenPluginTool => {
                 let key = self.key(definition, origin);
                 Advice::setting(format!("{flag}, or change `{key}`"), key)
             }

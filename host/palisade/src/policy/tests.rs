@@ -1,6 +1,8 @@
 //! Tests of rule precedence, for every order of rules and every origin of a tool.
 
 #![allow(clippy::unwrap_used, reason = "a test whose definition is invalid has failed")]
+mod renamed;
+
 use super::*;
 use crate::registry::Source;
 use crate::tool::Digest;

@@ -1,6 +1,6 @@
 //! The origin of a tool, and the names by which policy rules may refer to it.
 
-use crate::tool::Digest;
+use crate::tool::{Definition, Digest};
 use std::sync::Arc;
 
 /// The origin of a tool.
@@ -60,6 +60,18 @@ pub(crate) enum Naming {
     OnlyToTighten,
     /// No name is sufficient.
     Unclear,
+}
+
+/// Returns true if a name in a rule or a list, `tool` or `plugin/tool`, refers to this tool: by the
+/// name that sessions see or by the tool's own.
+pub(crate) fn is_named(name: &str, definition: &Definition, origin: &Origin) -> bool {
+    let (plugin, tool) = match name.rsplit_once('/') {
+        Some((plugin, tool)) => (Some(plugin), tool),
+        None => (None, name),
+    };
+    let names = [definition.name(), definition.own_name()];
+    names.into_iter().any(|own| own.as_str() == tool)
+        && plugin.is_none_or(|plugin| origin.rule_name() == plugin)
 }
 
 /// Returns true if rules for the host's own tools use this qualifier.

@@ -1,12 +1,14 @@
 //! A registered tool.
 
 use super::error::RegisterError;
-use super::origin::Origin;
+use super::origin::{Origin, is_named};
 use crate::execution::catch_panic::panic_text;
 use crate::execution::share::Share;
 use crate::execution::{Factory, are_distinct, owner};
+use crate::sandbox::PluginSettings;
 use crate::tool::text::cut;
 use crate::tool::{Definition, Digest};
+use crate::workspace::{ProtectedPaths, Subdirectory, Workspace};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,6 +21,8 @@ pub struct Registered {
     factory: Factory,
     pub(super) origin: Origin,
     grants: Arc<[String]>,
+    /// The settings of the tool's plugin, if there are any.
+    settings: Option<Arc<PluginSettings>>,
     role: Role,
     owner: Digest,
     queue: Arc<Share>,
@@ -44,15 +48,18 @@ impl fmt::Debug for Registered {
 }
 
 impl Registered {
-    /// Creates the entries of a plugin's tools, with what is granted to the plugin.
+    /// Creates the entries of a plugin's tools, with what is granted to the plugin and its
+    /// settings.
     pub(crate) fn from_plugin(
         origin: &Origin,
         tools: Vec<(Definition, Factory)>,
         grants: &[String],
+        settings: Option<&Arc<PluginSettings>>,
     ) -> Vec<Arc<Self>> {
         let grants: Arc<[String]> = grants.into();
         let entry = |(definition, factory)| {
-            Self::new(definition, factory, origin.clone(), Role::Tool, grants.clone())
+            let (origin, grants) = (origin.clone(), grants.clone());
+            Self::new(definition, factory, origin, Role::Tool, grants, settings.cloned())
         };
         tools.into_iter().map(entry).collect()
     }
@@ -78,12 +85,17 @@ impl Registered {
 
     /// Creates the entry of a tool.
     pub(crate) fn tool(definition: Definition, factory: Factory, origin: Origin) -> Arc<Self> {
-        Self::new(definition, factory, origin, Role::Tool, Arc::default())
+        Self::new(definition, factory, origin, Role::Tool, Arc::default(), None)
     }
 
     /// Creates an entry outside any registry, which cannot be called by name.
-    pub(crate) fn offering(definition: Definition, factory: Factory, origin: Origin) -> Arc<Self> {
-        Self::new(definition, factory, origin, Role::Offering, Arc::default())
+    pub(crate) fn offering(
+        definition: Definition,
+        factory: Factory,
+        origin: Origin,
+        settings: Option<Arc<PluginSettings>>,
+    ) -> Arc<Self> {
+        Self::new(definition, factory, origin, Role::Offering, Arc::default(), settings)
     }
 
     fn new(
@@ -92,13 +104,14 @@ impl Registered {
         origin: Origin,
         role: Role,
         grants: Arc<[String]>,
+        settings: Option<Arc<PluginSettings>>,
     ) -> Arc<Self> {
         let owner =
             origin.digest().unwrap_or_else(|| Digest::of(definition.name().as_str().as_bytes()));
         let shared = owner::owner_of(owner);
         let queue = owner::queue().share_of(&shared);
         let turns = owner::turns().share_of(&shared);
-        Arc::new(Self { definition, factory, origin, grants, role, owner, queue, turns })
+        Arc::new(Self { definition, factory, origin, grants, settings, role, owner, queue, turns })
     }
 
     /// Returns the tool's definition.
@@ -126,16 +139,62 @@ impl Registered {
         &self.grants
     }
 
-    /// Returns the value for this tool among those by tools' names: that of its name with the
-    /// plugin's, or else of its name alone.
+    /// Returns the settings of the tool's plugin, if there are any.
+    pub(crate) fn settings(&self) -> Option<&PluginSettings> {
+        self.settings.as_deref()
+    }
+
+    /// Returns the directory of the workspace that the tool sees, if it sees files and not all of
+    /// the workspace.
+    pub(crate) fn subdirectory(&self) -> Option<&Subdirectory> {
+        let subdirectory = self.settings()?.workspace()?;
+        self.definition.side_effects().sees_files().then_some(subdirectory)
+    }
+
+    /// Returns the rules of a workspace for this tool.
+    pub(crate) fn rules_in(&self, workspace: &Workspace) -> Arc<ProtectedPaths> {
+        match self.settings() {
+            None => workspace.rules(),
+            Some(settings) => settings.narrow(workspace.rules()),
+        }
+    }
+
+    /// Returns the memory of the guest of one call, in bytes, if the tool's plugin has its own.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn memory(&self) -> Option<u64> {
+        self.settings().and_then(PluginSettings::memory)
+    }
+
+    /// Returns the name under which a rule may permit this tool: its own name, qualified by its
+    /// plugin's.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        format!("{}/{}", self.origin.rule_name(), self.definition.own_name())
+    }
+
+    /// Returns true if a rule of this name, `tool` or `plugin/tool`, is about this tool: by the
+    /// name that sessions see or by the tool's own.
+    #[must_use]
+    pub fn is_named(&self, name: &str) -> bool {
+        is_named(name, &self.definition, &self.origin)
+    }
+
+    /// Returns the value for this tool among those by tools' names: that of its own name with the
+    /// plugin's, of the name that sessions see with the plugin's, or of one of them alone.
     pub(crate) fn rule_in<'m, V>(&self, rules: &'m BTreeMap<String, V>) -> Option<&'m V> {
         // Few tools have such rules, and a call should not build a name for nothing.
         if rules.is_empty() {
             return None;
         }
-        let name = self.definition.name().as_str();
-        let full = rules.get(&format!("{}/{name}", self.origin.rule_name()));
-        full.or_else(|| rules.get(name))
+        let (own, seen) = (self.definition.own_name().as_str(), self.definition.name().as_str());
+        let plugin = self.origin.rule_name();
+        let full = rules.get(&format!("{plugin}/{own}"));
+        if own == seen {
+            return full.or_else(|| rules.get(own));
+        }
+        let full = full.or_else(|| rules.get(&format!("{plugin}/{seen}")));
+        full.or_else(|| rules.get(seen)).or_else(|| rules.get(own))
     }
 
     pub(crate) fn role(&self) -> Role {

@@ -6,6 +6,7 @@ mod factories;
 mod failure;
 mod load_code;
 mod offered;
+mod report;
 mod request;
 mod wasm_tool;
 

@@ -1,9 +1,10 @@
 //! The tools that a session shows, and those that it may call.
 
-use crate::policy::{is_granted, is_named};
+use crate::policy::is_granted;
 use crate::registry::Registered;
 
-/// The tools that a session shows. A name is `tool` or `plugin/tool`.
+/// The tools that a session shows. A name is `tool` or `plugin/tool`. A tool that the settings of
+/// its plugin rename has both names here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Advertised {
     /// All tools.
@@ -25,9 +26,7 @@ impl Advertised {
     }
 
     pub(super) fn includes(&self, tool: &Registered) -> bool {
-        let is_one_of = |names: &[String]| {
-            names.iter().any(|name| is_named(name, tool.definition(), tool.origin()))
-        };
+        let is_one_of = |names: &[String]| names.iter().any(|name| tool.is_named(name));
         match self {
             Self::All => true,
             Self::Only(names) => is_one_of(names),
@@ -36,7 +35,8 @@ impl Advertised {
     }
 }
 
-/// The tools that a session may call. A name is `tool` or `plugin/tool`. Unlike [`Advertised`] it
+/// The tools that a session may call. A name is `tool` or `plugin/tool`, with the name that the
+/// plugin gave the tool, whatever sessions see. Unlike [`Advertised`] it
 /// binds: any other tool is refused, and not listed either. Documents and prompts of plugins are no
 /// tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -35,6 +35,8 @@ pub struct Definition(Arc<Parts>);
 #[derive(Debug, Clone)]
 struct Parts {
     name: ToolName,
+    /// The name that the plugin gave the tool, if sessions see another one.
+    own: Option<ToolName>,
     title: Option<String>,
     description: String,
     input: Schema,
@@ -89,6 +91,7 @@ impl Definition {
         check_text("description", description, MAX_DESCRIPTION)?;
         Ok(Self(Arc::new(Parts {
             name,
+            own: None,
             title: None,
             description: description.to_owned(),
             input,
@@ -183,6 +186,30 @@ impl Definition {
     #[must_use]
     pub fn name(&self) -> &ToolName {
         &self.0.name
+    }
+
+    /// Returns the name that the plugin gave the tool. Sessions see another [`name`](Self::name) if
+    /// the settings of the plugin rename the tool.
+    #[must_use]
+    pub fn own_name(&self) -> &ToolName {
+        self.0.own.as_ref().unwrap_or(&self.0.name)
+    }
+
+    /// Returns the definition under the name that sessions see.
+    pub(crate) fn shown_as(&self, name: ToolName) -> Self {
+        if *self.name() == name {
+            return self.clone();
+        }
+        let own = self.own_name().clone();
+        self.clone().change(|parts| {
+            parts.own = Some(own);
+            parts.name = name;
+        })
+    }
+
+    /// Adds a sentence of the host to the description.
+    pub(crate) fn with_note(self, note: &str) -> Self {
+        self.change(|parts| parts.description = format!("{}\n\n{note}", parts.description))
     }
 
     /// Returns the short name for display, if there is one.

@@ -110,12 +110,12 @@ impl From<&Plugin> for PluginView {
     fn from(plugin: &Plugin) -> Self {
         let (imports, grants) = (plugin.imports().iter(), plugin.grants());
         let power = Power::of(&grants);
-        let tools = plugin.definitions().iter();
+        let tools = plugin.tools().iter();
         Self {
             name: plugin.name().to_owned(),
             file: Some(plugin.file().to_owned()),
             digest: Some(plugin.digest().to_string()),
-            tools: tools.map(|tool| PluginTool::of(tool, power)).collect(),
+            tools: tools.map(|tool| PluginTool::of(tool.definition(), power)).collect(),
             imports: imports
                 .map(|import| ImportView { name: import.name.clone(), gets: import.meaning })
                 .collect(),

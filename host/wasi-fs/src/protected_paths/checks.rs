@@ -15,7 +15,8 @@ use std::sync::Arc;
 impl ProtectedPaths {
     /// Refuses to change the directory itself or its entries. A bare repository may be moved as a
     /// whole, since it stays a repository. Returns the depth of the directory, 0 for the workspace.
-    pub(crate) fn check_dir(&self, dir: BorrowedFd<'_>) -> Result<u64, Forbidden> {
+    #[doc(hidden)]
+    pub fn check_dir(&self, dir: BorrowedFd<'_>) -> Result<u64, Forbidden> {
         self.check_dir_beside(dir, &self.appeared())
     }
 

@@ -21,7 +21,7 @@ impl ProtectedPaths {
     }
 
     /// Returns a copy that also denies the paths that these rules deny. Their patterns are relative
-    /// to the mounted directory.
+    /// to the mounted directory, or to the one that it is a subdirectory of.
     #[must_use]
     pub fn narrowed(&self, rules: &PathRules) -> Self {
         let paths = match (&self.paths, rules.is_empty()) {
@@ -29,7 +29,8 @@ impl ProtectedPaths {
             (None, false) => Some(rules.clone()),
             (Some(own), false) => Some(own.and(rules)),
         };
-        Self { root: self.root, trees: self.trees.clone(), hosts: self.hosts.clone(), paths }
+        let (trees, hosts, base) = (self.trees.clone(), self.hosts.clone(), self.base.clone());
+        Self { root: self.root, trees, hosts, paths, base }
     }
 
     /// Refuses a path that the path rules deny by its name. The path is relative to the mounted
@@ -46,7 +47,7 @@ impl ProtectedPaths {
     #[doc(hidden)]
     pub fn standing_of(&self, path: &str) -> Standing {
         let path = if path == "." { "" } else { path };
-        self.paths.as_ref().map_or(Standing::Permitted, |rules| rules.standing(path))
+        self.paths.as_ref().map_or(Standing::Permitted, |rules| self.standing_by(rules, path))
     }
 
     /// Judges a name in an open directory by the present place of the directory. The name `.` is
@@ -56,10 +57,15 @@ impl ProtectedPaths {
         let Some(rules) = &self.paths else { return Ok(Standing::Permitted) };
         let place = self.place(dir)?;
         // No pattern can be compared with a name that is not UTF-8.
-        Ok(place
-            .as_deref()
-            .zip(name.to_str())
-            .map_or(Standing::Denied, |(place, name)| rules.standing(&joined(place, name))))
+        Ok(place.as_deref().zip(name.to_str()).map_or(Standing::Denied, |(place, name)| {
+            self.standing_by(rules, &joined(place, name))
+        }))
+    }
+
+    /// Judges a path relative to the mounted directory, which is itself never denied.
+    fn standing_by(&self, rules: &PathRules, path: &str) -> Standing {
+        let standing = rules.standing(&joined(&self.base, path));
+        if path.is_empty() { standing.max(Standing::Way) } else { standing }
     }
 
     /// Returns the present path of an open directory, relative to the mounted one, or none if it is

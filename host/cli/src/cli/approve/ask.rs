@@ -24,8 +24,9 @@ pub(in crate::cli) fn before_calls(
         return Ok(());
     }
     let is_wanted = |name: &str| tools.contains(&name) && !host.registry().has(name);
-    let has_wanted =
-        |plugin: &Plugin| plugin.definitions().iter().any(|tool| is_wanted(tool.name().as_str()));
+    let has_wanted = |plugin: &Plugin| {
+        plugin.tools().iter().any(|tool| is_wanted(tool.definition().name().as_str()))
+    };
     let mut wanted = host.unapproved();
     wanted.retain(has_wanted);
     if wanted.is_empty() {

@@ -59,11 +59,10 @@ impl StandingRules {
         if origin.digest() != request.digest {
             return None;
         }
-        let name = format!("{}/{}", origin.rule_name(), definition.name());
-        let own = [name.as_str(), definition.name().as_str()];
-        if own.into_iter().any(|name| self.ruled.contains(name)) {
+        if self.ruled.iter().any(|name| tool.is_named(name)) {
             return None;
         }
+        let name = tool.full_name();
         let policy = self.policy.clone().with_tool(&name, Mode::Auto);
         let decision = policy.explain(definition, origin);
         let decides = (decision.mode, decision.rule) == (Mode::Auto, Rule::PluginTool);

@@ -1,7 +1,7 @@
 //! The form of `palisade.toml`, before its values are checked.
 
+use super::raw_plugins::RawPlugins;
 use crate::config::adapted::RawAdapted;
-use crate::config::keys::RawKey;
 use crate::config::paths::RawPaths;
 use crate::config::time::Written;
 use serde::Deserialize;
@@ -73,14 +73,6 @@ pub(super) struct RawShell {
 pub(super) struct RawWorkspace {
     pub(super) may_hang: Option<bool>,
     pub(super) hard_links: Option<String>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct RawPlugins {
-    pub(super) directories: Vec<String>,
-    pub(super) builtin: Option<bool>,
-    pub(super) keys: Vec<RawKey>,
 }
 
 #[derive(Deserialize, Default)]

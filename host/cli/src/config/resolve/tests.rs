@@ -48,6 +48,11 @@ fn loosening_project_is_refused_with_key_and_file() {
         ("[shell]\nmemory = \"16TiB\"", "shell.memory"),
         ("[workspace]\nmay_hang = false", "workspace.may_hang"),
         ("[workspace]\nhard_links = \"allow\"", "workspace.hard_links"),
+        ("[plugins.p]\nmemory = \"129MiB\"", "plugins.p.memory"),
+        ("[plugins.p]\nprefix = \"p_\"", "plugins.p.prefix"),
+        ("[plugins.p.rename]\na = \"b\"", "plugins.p.rename"),
+        ("[plugins.p.config]", "plugins.p.config"),
+        ("[plugins.p]\nworkspace = \"notes\"", "plugins.p.workspace"),
     ] {
         let error = settings("", project).unwrap_err().to_string();
         assert!(error.contains(&format!("`{key}`")) && error.contains("user.toml"), "{error}");
@@ -151,5 +156,23 @@ fn project_tightens_a_users_rule_under_either_name() {
             .unwrap_err()
             .to_string();
         assert!(error.contains(&format!("`confirm.tools.{name}`")), "{error}");
+    }
+}
+
+#[test]
+fn project_lowers_a_plugins_limits_and_adds_path_rules() {
+    let user = "[plugins.p]\nmemory = \"256MiB\"\ntimeout = \"2m\"\npaths.deny = [\"a\"]";
+    let project = "[plugins.p]\nmemory = \"64MiB\"\ntimeout = \"1m\"\npaths.deny = [\"b\"]";
+    let both = settings(user, project).unwrap().plugins.remove("p").unwrap();
+    let effect = |options: &PluginOptions| {
+        let (memory, timeout) = (options.memory.clone().unwrap(), options.timeout.clone().unwrap());
+        (memory.value.value >> 20, memory.effect, timeout.value.value.as_secs(), timeout.effect)
+    };
+    assert_eq!(effect(&both), (64, Effect::Replaces, 60, Effect::Replaces));
+    assert_eq!(both.paths.len(), 2);
+    let alone = settings("", project).unwrap().plugins.remove("p").unwrap();
+    assert_eq!(effect(&alone), (64, Effect::Lowers, 60, Effect::Lowers));
+    for more in ["memory = \"257MiB\"", "timeout = \"121s\""] {
+        assert!(settings(user, &format!("[plugins.p]\n{more}")).is_err(), "{more}");
     }
 }

@@ -4,6 +4,7 @@ use super::{Settings, stricter};
 use crate::config::file::FileConfig;
 use crate::config::journal::JournalConfig;
 use crate::config::network::NetworkConfig;
+use crate::config::plugins::PluginOptions;
 use palisade::SideEffects;
 use palisade::plugins::Shipped;
 use palisade::policy::{Mode, parts};
@@ -106,6 +107,13 @@ impl Settings {
         }
         if !project.keys.is_empty() {
             return loosens("plugins.keys".to_owned());
+        }
+        for (name, table) in &project.plugins {
+            let none = PluginOptions::default();
+            let own = self.plugins.get(name).unwrap_or(&none);
+            if let Some(key) = own.loosened_by(table, self.memory.value) {
+                return loosens(format!("plugins.{name}.{key}"));
+            }
         }
         if project.builtin == Some(true) && self.builtin.value != Shipped::Included {
             return loosens("plugins.builtin".to_owned());

@@ -14,10 +14,11 @@ use crate::execution::offload::{exhaustion_error, offload};
 use crate::execution::owner::input_turns_within;
 use crate::execution::{BoxFuture, ValidInput, catch_panic, enter_queue};
 use crate::policy::{Decision, Mode, Rule};
+use crate::registry::Registered;
 use crate::session::Allowance;
 use crate::tool::budget::{Budget, Exhausted};
 use crate::tool::schema::PathAccess;
-use crate::tool::{Definition, ErrorKind, ExecutionKind, PermissionReason, SideEffects};
+use crate::tool::{ErrorKind, ExecutionKind, PermissionReason, SideEffects};
 use crate::workspace::{FileError, Workspace};
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -215,13 +216,14 @@ fn whole(input: &mut ValidInput) -> Option<Arc<str>> {
 /// change files, without those that its schema marks as only read. It refuses a write to a path
 /// that is protected by name, and a read of a hidden path. Commands are confined by other means.
 pub(in crate::dispatch) fn projected_changes(
-    definition: &Definition,
+    tool: &Registered,
     input: &ValidInput,
     workspace: &Workspace,
     budget: &dyn Budget,
 ) -> Result<Result<Vec<String>, ErrorKind>, Exhausted> {
+    let definition = tool.definition();
     let class = definition.side_effects();
-    let rules = workspace.rules();
+    let rules = tool.rules_in(workspace);
     let root = workspace.root();
     let mut changes = Vec::new();
     let look = |path: &str, access| {
@@ -244,8 +246,9 @@ pub(in crate::dispatch) fn projected_changes(
                 PathAccess::Write,
             ) => {}
         }
+        let path = workspace.in_whole(path.to_owned());
         budget.reserve((path.len() + size_of::<String>()) as u64)?;
-        changes.push(path.to_owned());
+        changes.push(path);
         Ok(())
     };
     let looked = match class {
@@ -265,10 +268,8 @@ async fn projected_changes_of_call(
     input: ValidInput,
 ) -> Result<(ValidInput, Vec<String>), ErrorKind> {
     let tool = pipeline.tool.clone();
-    let workspace = pipeline.session.workspace().clone();
-    if let Ok(changes) =
-        projected_changes(tool.definition(), &input, &workspace, &StepBudget::new())
-    {
+    let workspace = pipeline.workspace().clone();
+    if let Ok(changes) = projected_changes(&tool, &input, &workspace, &StepBudget::new()) {
         return Ok((input, changes?));
     }
     let time = pipeline.time;
@@ -276,7 +277,7 @@ async fn projected_changes_of_call(
     let account = input.account().unwrap_or_else(|| pipeline.dispatcher.limits.account());
     let budget = InputBudget::new(account, time, pipeline.cancel.clone());
     let look = move |budget: Arc<dyn Budget>| {
-        let changes = projected_changes(tool.definition(), &input, &workspace, &*budget)?;
+        let changes = projected_changes(&tool, &input, &workspace, &*budget)?;
         Ok(changes.map(|changes| (input, changes)))
     };
     Box::pin(offload(budget.call_budget(), input_turns_within(budget.call_budget()), look))
@@ -308,7 +309,7 @@ fn no_confirmer(pipeline: &Pipeline<'_>, rule: Rule) -> ErrorKind {
     let name = tool.definition().name();
     let class = tool.definition().side_effects();
     let message = match rule {
-        Rule::Tool | Rule::PluginTool => {
+        rule if rule.is_of_tool() => {
             format!("`{name}` (class {class}) needs a confirmation, and nobody can be asked")
         }
         _ => format!(

@@ -7,6 +7,7 @@ use super::client_shares::ClientShares;
 use super::counters::{CallCounter, CountedBy, Counter, KeptFor, Owed, PROCESS, Room};
 use crate::execution::deferred_drop::retry_after_drops;
 use crate::tool::budget::{Budget, Exhausted};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// The memory that the host may use for a call beyond the guest's, in bytes: results, parsed JSON,
@@ -36,6 +37,9 @@ struct Inner {
     limits: MemoryLimits,
     /// The allowance of the host beyond the call's limit.
     host: u64,
+    /// What the tool may hold beyond the limit that the account was created with, because its
+    /// plugin has a limit of its own.
+    more: AtomicU64,
     /// The client that sent the input.
     client: Option<ClientShares>,
     /// The memory that all calls of this call's owner hold.
@@ -49,7 +53,12 @@ struct Inner {
 impl Inner {
     /// The most that this account may hold, in bytes.
     fn most(&self) -> u64 {
-        self.limits.call.saturating_add(self.host)
+        self.limit_of_call().saturating_add(self.host)
+    }
+
+    /// The limit of the call without the allowance of the host, in bytes.
+    fn limit_of_call(&self) -> u64 {
+        self.limits.call.saturating_add(self.more.load(Ordering::Relaxed))
     }
 
     /// Adds to the process's total, and to the shares of it.
@@ -176,6 +185,7 @@ impl Account {
             process,
             limits,
             host,
+            more: AtomicU64::new(0),
             client,
             owner: OnceLock::new(),
             held: CallCounter::default(),
@@ -224,7 +234,15 @@ impl Account {
 
     /// Returns the limits of the account.
     pub(crate) fn limits(&self) -> MemoryLimits {
-        self.0.limits
+        MemoryLimits { call: self.0.limit_of_call(), ..self.0.limits }
+    }
+
+    /// Raises the limit of the call to this number of bytes, for a tool whose plugin has a limit of
+    /// its own. The account is often created before the tool is known. A lower number has no
+    /// effect.
+    pub(crate) fn allow_call(&self, bytes: u64) {
+        let more = bytes.saturating_sub(self.0.limits.call);
+        self.0.more.store(more, Ordering::Relaxed);
     }
 
     /// Reserves memory, in bytes, until it is released or the account is dropped.
@@ -245,7 +263,7 @@ impl Account {
     /// gets its owner, the shares count all that the call holds.
     pub(super) fn count(&self, bytes: u64) -> Result<(), Exhausted> {
         let inner = &*self.0;
-        let too_much = Exhausted::CallMemory { limit: inner.limits.call };
+        let too_much = Exhausted::CallMemory { limit: inner.limit_of_call() };
         let (held, counted_by) = inner.held.look();
         if held.saturating_add(bytes) > inner.most() {
             return Err(too_much);

@@ -7,10 +7,11 @@ use crate::events::Events;
 use crate::host::announce::announce;
 use crate::host::recorded::RecordedPaths;
 use crate::host::{BuildError, Host, cache, times};
-use crate::plugins::{AllApproved, Loading, Shipped, Sources, Task};
+use crate::plugins::{AllApproved, Loading, Shipped, Sources, Task, reserved};
 use crate::registry::Registry;
-use crate::sandbox::{Limits, Sandbox, limits};
+use crate::sandbox::{Limits, PluginSettings, Sandbox, limits};
 use crate::workspace::{ProtectedTree, Protection, Reading, Workspace};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use std::time::Duration;
 impl HostBuilder {
     /// Opens the workspace and loads the cached plugins, without compiling any.
     pub(super) fn begin(self) -> Result<Host, BuildError> {
-        check(&self.limits)?;
+        check(&self.limits, &self.plugin_settings)?;
         self.session.check()?;
         times::check(self.confirmation_timeout, &self.tool_timeouts, &self.compiler)?;
         let (registry, sources) = tools(self.registry, self.sources)?;
@@ -48,6 +49,7 @@ impl HostBuilder {
             sources,
             sandbox: sandbox.clone(),
             limits: self.limits,
+            settings: self.plugin_settings,
             registry: registry.clone(),
             observer,
             approvals: self.approvals.unwrap_or_else(|| Arc::new(AllApproved)),
@@ -115,13 +117,25 @@ fn protected_trees(
     Ok(trees)
 }
 
-fn check(given: &Limits) -> Result<(), BuildError> {
+fn check(
+    given: &Limits,
+    plugins: &BTreeMap<String, Arc<PluginSettings>>,
+) -> Result<(), BuildError> {
     if !(1 << 20..=limits::MAX_MEMORY).contains(&given.memory) {
         return Err(BuildError::Limit { name: "memory", accepted: "1MiB to 512MiB are accepted" });
     }
-    if !(given.memory..=limits::MAX_TOTAL_MEMORY).contains(&given.total_memory) {
+    let of_plugins = plugins.values().filter_map(|settings| settings.memory());
+    let largest = of_plugins.fold(given.memory, u64::max);
+    if !(largest..=limits::MAX_TOTAL_MEMORY).contains(&given.total_memory) {
         let accepted = "at least the memory of one call and at most 16TiB are accepted";
         return Err(BuildError::Limit { name: "total_memory", accepted });
+    }
+    for (plugin, settings) in plugins {
+        if let Some(setting) =
+            settings.not_for_shipped().filter(|_| reserved::tools_of(plugin).is_some())
+        {
+            return Err(BuildError::ShippedPlugin { plugin: plugin.clone(), setting });
+        }
     }
     match given.timeout {
         Some(timeout) if timeout < Duration::from_millis(1) || timeout > limits::MAX_TIMEOUT => {

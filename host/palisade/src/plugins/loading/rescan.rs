@@ -297,14 +297,14 @@ impl Work {
         let Job { candidate, before, .. } = job;
         let shipped = self.task.sources.shipped;
         let new = latest.plugin.clone().map_err(RegistrationError::from).and_then(|plugin| {
-            plugin.check_approved()?;
-            reserved::check(shipped, plugin.definitions(), &self.task.registry).map(|()| plugin)
+            plugin.check_offered()?;
+            reserved::check(shipped, plugin.tools(), &self.task.registry).map(|()| plugin)
         });
         let mut lost = None;
         let standing = before.as_ref().and_then(|slot| slot.standing.clone());
         let standing = standing
             .map(|standing| self.with_source(&candidate, standing))
-            .filter(|standing| standing.check_approved().is_ok())
+            .filter(|standing| standing.check_offered().is_ok())
             .filter(|standing| {
                 if new.as_ref().is_ok_and(|new| is_same_code(new, standing)) {
                     return true;

@@ -25,7 +25,7 @@ impl Work {
         let _settling = lock(&self.settling);
         let registered = match &latest.plugin {
             Ok(plugin) => {
-                plugin.check_approved().and_then(|()| self.register(index, candidate, plugin))
+                plugin.check_offered().and_then(|()| self.register(index, candidate, plugin))
             }
             Err(reason) => Err(reason.clone().into()),
         };
@@ -55,7 +55,7 @@ impl Work {
         let position = if candidate.is_shipped() {
             ListingPosition::Shipped(index)
         } else {
-            reserved::check(self.task.sources.shipped, plugin.definitions(), registry)?;
+            reserved::check(self.task.sources.shipped, plugin.tools(), registry)?;
             ListingPosition::File(index)
         };
         registry
@@ -109,8 +109,8 @@ impl Work {
     /// Returns the plugin that a file claims names for, or the reason why it cannot.
     fn claim(&self, slot: &Slot, before: &[Plugin]) -> Result<Plugin, RegistrationError> {
         let plugin = slot.latest.plugin.clone().map_err(RegistrationError::from)?;
-        plugin.check_approved()?;
-        reserved::check(self.task.sources.shipped, plugin.definitions(), &self.task.registry)?;
+        plugin.check_offered()?;
+        reserved::check(self.task.sources.shipped, plugin.tools(), &self.task.registry)?;
         check_offer(&plugin, before.iter())?;
         Ok(plugin)
     }

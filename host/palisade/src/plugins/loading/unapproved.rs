@@ -35,7 +35,7 @@ impl Work {
     pub(super) fn unapproved_with(&self, tool: &str) -> Option<Unapproved> {
         let decided = lock(&self.decided);
         let has = |plugin: &Plugin| {
-            plugin.definitions().iter().any(|definition| definition.name().as_str() == tool)
+            plugin.tools().iter().any(|known| known.definition().name().as_str() == tool)
         };
         let mut plugins = decided.values().filter_map(Slot::unapproved);
         let (plugin, why) = plugins.find(|(plugin, _)| has(plugin))?;

@@ -104,8 +104,8 @@ struct ToolOwner {
 
 impl ToolOwner {
     fn from_plugin(plugin: &Plugin, tool: &str) -> Option<Self> {
-        let definition =
-            plugin.definitions().iter().find(|definition| definition.name().as_str() == tool);
+        let mut definitions = plugin.tools().iter().map(|tool| tool.definition());
+        let definition = definitions.find(|definition| definition.name().as_str() == tool);
         let class = definition.map(Definition::side_effects)?;
         Some(Self { freshness: plugin.freshness(), class })
     }

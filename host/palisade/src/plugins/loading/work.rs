@@ -13,8 +13,8 @@ use crate::plugins::plugin::Plugin;
 use crate::plugins::rejected::Rejected;
 use crate::plugins::scan::{self, Found};
 use crate::plugins::sources::Sources;
-use crate::registry::{Registered, Registry, Source};
-use crate::sandbox::{Limits, Prepared, Sandbox};
+use crate::registry::{Naming, Registered, Registry, Source};
+use crate::sandbox::{Limits, PluginSettings, Prepared, Sandbox};
 use crate::tool::Digest;
 use crate::workspace::HardLinks;
 use std::collections::{BTreeMap, HashSet};
@@ -29,6 +29,8 @@ pub(crate) struct Task {
     pub(crate) sources: Sources,
     pub(crate) sandbox: Sandbox,
     pub(crate) limits: Limits,
+    /// The settings of plugins by their names.
+    pub(crate) settings: BTreeMap<String, Arc<PluginSettings>>,
     pub(crate) registry: Registry,
     pub(crate) observer: LoadObserver,
     pub(crate) approvals: Arc<dyn Approvals>,
@@ -39,6 +41,18 @@ pub(crate) struct Task {
 }
 
 impl Task {
+    /// Returns the settings of a plugin. A configuration was written for one plugin, so a name that
+    /// several have gives none.
+    fn settings_of(&self, plugin: &str, naming: Naming) -> Option<Arc<PluginSettings>> {
+        let settings = self.settings.get(plugin)?;
+        match naming {
+            Naming::Unclear if settings.has_config() => Some(Arc::new(settings.without_config())),
+            Naming::Unclear | Naming::ByTool | Naming::ByPlugin | Naming::OnlyToTighten => {
+                Some(settings.clone())
+            }
+        }
+    }
+
     /// Returns the approval of a plugin.
     pub(super) fn approval(&self, plugin: &Plugin) -> PluginApproval {
         match plugin.path {
@@ -142,13 +156,22 @@ impl Work {
             source: Source::Shipped,
             prepared,
             tools: Vec::new(),
+            names: Ok(()),
             approval: PluginApproval::Approved,
+            settings: None,
         };
         plugin.approval = self.task.approval(&plugin);
         plugin.source = self.source(candidate, &plugin.approval);
-        let factories = self.task.sandbox.factories(&plugin.prepared, self.task.limits);
-        plugin.tools =
-            Registered::from_plugin(&plugin.origin(), factories, &plugin.prepared.grants());
+        let origin = plugin.origin();
+        plugin.settings = self.task.settings_of(&plugin.name, origin.naming());
+        let settings = plugin.settings.as_ref();
+        match self.task.sandbox.factories(&plugin.prepared, self.task.limits, settings) {
+            Ok(tools) => {
+                let grants = plugin.prepared.grants();
+                plugin.tools = Registered::from_plugin(&origin, tools, &grants, settings);
+            }
+            Err(unusable) => plugin.names = Err(unusable),
+        }
         plugin
     }
 

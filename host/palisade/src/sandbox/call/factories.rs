@@ -7,13 +7,24 @@ use crate::sandbox::adapt::World;
 use crate::sandbox::handle::Sandbox;
 use crate::sandbox::limits::Limits;
 use crate::sandbox::load::Prepared;
+use crate::sandbox::plugin_settings::{PluginSettings, UnusableNames};
 use crate::tool::{Definition, SideEffects};
 use std::sync::Arc;
 
 impl Sandbox {
-    /// Returns the definitions of a plugin's tools with their factories.
-    #[must_use]
-    pub fn factories(&self, plugin: &Arc<Prepared>, limits: Limits) -> Vec<(Definition, Factory)> {
+    /// Returns the definitions of a plugin's tools with their factories, under the settings of the
+    /// plugin, if there are any.
+    ///
+    /// # Errors
+    ///
+    /// [`UnusableNames`] if the tools cannot have the names of the settings.
+    pub(crate) fn factories(
+        &self,
+        plugin: &Arc<Prepared>,
+        limits: Limits,
+        settings: Option<&Arc<PluginSettings>>,
+    ) -> Result<Vec<(Definition, Factory)>, UnusableNames> {
+        let limits = limits_of(limits, settings);
         let entry = match plugin.world() {
             World::Tool => Entry::Tool,
             World::Functions(_) => Entry::Function,
@@ -22,12 +33,17 @@ impl Sandbox {
             let sandbox = self.clone();
             let plugin = plugin.clone();
             let own = definition.clone();
+            let settings = settings.cloned();
             let make = move || {
-                Box::new(WasmTool::new(&sandbox, &plugin, &own, entry, limits)) as Box<dyn Tool>
+                let tool = WasmTool::new(&sandbox, &plugin, &own, entry, limits);
+                Box::new(tool.with_settings(settings.clone())) as Box<dyn Tool>
             };
             (definition.clone(), Arc::new(make))
         };
-        plugin.definitions().iter().map(factory).collect()
+        Ok(match settings {
+            None => plugin.definitions().iter().map(factory).collect(),
+            Some(settings) => settings.shown(plugin.definitions())?.iter().map(factory).collect(),
+        })
     }
 
     /// Returns a tool of class `read` for one kind of request to a plugin with this name. No client
@@ -38,6 +54,7 @@ impl Sandbox {
         plugin: &Arc<Prepared>,
         offered: Offered,
         limits: Limits,
+        settings: Option<&Arc<PluginSettings>>,
     ) -> Option<(Definition, Factory)> {
         let plain = |character: char| {
             if character.is_ascii_alphanumeric() { character.to_ascii_lowercase() } else { '_' }
@@ -51,10 +68,19 @@ impl Sandbox {
         let sandbox = self.clone();
         let plugin = plugin.clone();
         let own = definition.clone();
+        let limits = limits_of(limits, settings);
+        let settings = settings.cloned();
         let make = move || {
             let entry = Entry::Offered(offered);
-            Box::new(WasmTool::new(&sandbox, &plugin, &own, entry, limits)) as Box<dyn Tool>
+            let tool = WasmTool::new(&sandbox, &plugin, &own, entry, limits);
+            Box::new(tool.with_settings(settings.clone())) as Box<dyn Tool>
         };
         Some((definition, Arc::new(make)))
     }
+}
+
+/// Returns the limits of the calls of a plugin with these settings.
+fn limits_of(limits: Limits, settings: Option<&Arc<PluginSettings>>) -> Limits {
+    let memory = settings.and_then(|settings| settings.memory()).unwrap_or(limits.memory);
+    Limits { memory, ..limits }
 }

@@ -1,17 +1,18 @@
 //! A tool of a plugin, as an implementation of the host's `Tool` trait.
 
 use super::answer::{self, Returned};
-use super::compact_json::{compact, compact_object};
+use super::compact_json::{call_metadata, compact};
 use super::failure::Failure;
 use super::load_code::load_code;
 use super::offered::Offered;
+use super::report::report;
 use super::request;
 use crate::execution::account::{Account, CallBudget};
 use crate::execution::deferred_drop::drop_later;
 use crate::execution::offload::exhaustion_error;
 use crate::execution::share::{Grant, Owner};
 use crate::execution::{
-    BoxFuture, OwnerShares, Report, Tool, ToolContext, ToolOutput, ValidInput, enter_queue,
+    BoxFuture, OwnerShares, Tool, ToolContext, ToolOutput, ValidInput, enter_queue,
 };
 use crate::sandbox::adapt::{Answered, Function, Lowered, NoAnswer};
 use crate::sandbox::bindings::exports::palisade::tool::tool as wit;
@@ -21,15 +22,15 @@ use crate::sandbox::handle::Sandbox;
 use crate::sandbox::limits::{self, Limits};
 use crate::sandbox::load::Prepared;
 use crate::sandbox::output::{self, Converted, Promiser, Terms};
+use crate::sandbox::plugin_settings::PluginSettings;
 use crate::sandbox::powers::{PluginPowers, PoweredCall, Refusals};
 use crate::sandbox::run::{
     ClientRequests, Contract, LazyWasiCtx, Limiter, Linked, Messages, RunBounds, State, Stop,
     new_store, run_bounded, take_sandbox,
 };
-use crate::tool::{Definition, ErrorKind, ExecutionKind, FileAccess, SideEffects, Usage};
-use crate::workspace::is_temporary;
+use crate::tool::{Definition, ErrorKind, ExecutionKind, FileAccess, SideEffects};
+use crate::workspace::{is_temporary, not_opened};
 use palisade_wasi_fs::{Access, Filesystem, Options};
-use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -70,6 +71,8 @@ pub(super) struct WasmTool {
     definition: Definition,
     entry: Entry,
     limits: Limits,
+    /// The settings of the plugin, if there are any.
+    settings: Option<Arc<PluginSettings>>,
 }
 
 impl Tool for WasmTool {
@@ -104,7 +107,13 @@ impl WasmTool {
             definition: definition.clone(),
             entry,
             limits,
+            settings: None,
         }
+    }
+
+    /// Sets the settings of the plugin.
+    pub(super) fn with_settings(self, settings: Option<Arc<PluginSettings>>) -> Self {
+        Self { settings, ..self }
     }
 
     async fn run(&self, input: &ValidInput, context: &ToolContext) -> Result<ToolOutput, Failure> {
@@ -132,7 +141,7 @@ impl WasmTool {
             Ok(raw) => self.convert(raw, &mut store, account, context).await,
             Err(failure) => Err(failure),
         };
-        context.set_report(report(&mut store));
+        context.set_report(report(&mut store, context.workspace()));
         drop(running);
         self.release(store, sandbox, context);
         result
@@ -155,7 +164,7 @@ impl WasmTool {
             (Entry::Offered(offered), _) => return Ok(Target::Offered(offered)),
             (Entry::Tool, Contract::Tool(execute)) => return Ok(Target::Execute(execute)),
             (Entry::Function, Contract::Functions(functions)) => {
-                functions.get(self.definition.name().as_str())
+                functions.get(self.definition.own_name().as_str())
             }
             (Entry::Tool, Contract::Functions(_)) | (Entry::Function, Contract::Tool(_)) => None,
         };
@@ -255,12 +264,13 @@ impl WasmTool {
         };
         let caller = context.caller();
         let opaque = compact(&caller.context);
-        let metadata = compact_object(&caller.metadata);
+        let config = self.settings.as_ref().and_then(|settings| settings.config());
+        let metadata = call_metadata(&caller.metadata, config);
         let call = || wit::Call {
             call_id: caller.call_id.as_str(),
             session_id: caller.session_id.as_deref(),
             turn_id: caller.turn_id.as_deref(),
-            tool: self.definition.name().as_str(),
+            tool: self.definition.own_name().as_str(),
             input: input.text(),
             remaining_ms: u64::try_from(context.remaining().as_millis()).unwrap_or(u64::MAX),
             context: &opaque,
@@ -334,6 +344,8 @@ impl WasmTool {
             FileAccess::Read => Access::ReadOnly,
             FileAccess::ReadWrite => Access::ReadWrite,
         };
+        // The workspace around a subdirectory may have got rules since the call began.
+        context.workspace().update_rules().map_err(not_opened)?;
         let mount = context.workspace().mount().map_err(|error| ErrorKind::Execution {
             kind: ExecutionKind::Internal,
             message: "the workspace could not be mounted".to_owned(),
@@ -342,8 +354,12 @@ impl WasmTool {
             source: Some(Arc::new(error)),
         })?;
         let files = context.shares().map_or_else(|| self.plugin.files.clone(), GuestFiles::new);
-        let options = Options::new(files);
-        Ok(Filesystem::new(mount, access, context.workspace().rules(), options))
+        let rules = context.workspace().rules();
+        let rules = match &self.settings {
+            None => rules,
+            Some(settings) => settings.narrow(rules),
+        };
+        Ok(Filesystem::new(mount, access, rules, Options::new(files)))
     }
 }
 
@@ -364,30 +380,4 @@ fn with_powers(
         context
     };
     state.with_powers(data, refusals).with_wasi_ctx(LazyWasiCtx::with_builder(context))
-}
-
-/// Returns the host's report of the call.
-fn report(store: &mut Store<State>) -> Report {
-    let state = store.data_mut();
-    let (stdout, stdout_dropped) = state.wasi_ctx.take_output();
-    let (stderr, stderr_dropped) = state.wasi_ctx.take_errors();
-    for (name, bytes) in [("stdout", stdout), ("stderr", stderr)] {
-        if !bytes.is_empty() {
-            let text = String::from_utf8_lossy(&bytes);
-            tracing::debug!(stream = name, "{}", crate::tool::text::visible(&text));
-            state.messages.log_printed(name, &text);
-        }
-    }
-    Report {
-        usage: Usage {
-            peak_memory_bytes: state.limiter.peak(),
-            bytes_read: state.filesystem.bytes_read(),
-            bytes_written: state.filesystem.bytes_written(),
-            truncated_bytes: state.messages.dropped() + stdout_dropped + stderr_dropped,
-        },
-        // Unescaped: the code that shows a path to a user or a model escapes it.
-        files_modified: state.filesystem.modified().into_iter().map(PathBuf::from).collect(),
-        files_unlisted: state.filesystem.modified_unlisted(),
-        stopped: None,
-    }
 }

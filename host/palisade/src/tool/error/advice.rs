@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Advice for the operator in plain words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,6 +96,16 @@ impl Places {
     pub fn with_tools(mut self, command: impl Into<String>) -> Self {
         self.tools = Some(command.into());
         self
+    }
+
+    /// Returns the locations for the calls of a plugin that has a memory limit of its own.
+    pub(crate) fn of_limited_plugin(self: &Arc<Self>, plugin: &str) -> Arc<Self> {
+        if !self.are_known() {
+            return self.clone();
+        }
+        let key = format!("plugins.{plugin}.memory");
+        let place = format!("as `{key}`, which holds for this plugin, {}", self.of(&key));
+        Arc::new(Self::clone(self).with("limits.memory", place))
     }
 
     /// Returns the location of a key.

@@ -128,8 +128,8 @@ fn workspace(app: &App, path: Option<&str>) -> Result<Arc<Workspace>, ApiError> 
     })
 }
 
-/// Returns the full names of tools that the host's own session may call, so that no other plugin
-/// can take the place of one.
+/// Returns the full names of tools that the host's own session may call, each given by the name
+/// that sessions see, so that no other plugin can take the place of one.
 fn tools(host: &Host, names: &[String]) -> Result<Vec<String>, ApiError> {
     let refuse = |why: String| Err(ApiError::Body(why));
     if names.len() > TOOLS {
@@ -150,7 +150,7 @@ fn tools(host: &Host, names: &[String]) -> Result<Vec<String>, ApiError> {
         if !host.session().permits(&found) {
             return refuse(format!("`tools` names `{shown}`, which this server does not allow"));
         }
-        full.push(format!("{qualifier}/{tool}"));
+        full.push(found.full_name());
     }
     Ok(full)
 }

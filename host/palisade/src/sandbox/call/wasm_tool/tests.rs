@@ -56,7 +56,7 @@ fn guest_memory_is_charged_until_cleared() {
 }
 
 async fn cleared_in_a_turn(sandbox: &Sandbox, plugin: &Arc<Prepared>) {
-    let (_, factory) = sandbox.factories(plugin, Limits::default()).remove(0);
+    let (_, factory) = sandbox.factories(plugin, Limits::default(), None).unwrap().remove(0);
     let account = Account::new(MemoryLimits { call: u64::MAX, total: u64::MAX });
     let cancel = CancellationToken::new();
     let tool = factory();
