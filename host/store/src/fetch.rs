@@ -92,7 +92,7 @@ fn download(network: &Network, url: &str, most: u64) -> Result<Vec<u8>, Transfer
         reach: Reach::Private,
         most,
     };
-    let answer = follow(network, exchange)?;
+    let (answer, _) = follow(network, exchange)?;
     match answer.status {
         StatusCode::OK => Ok(answer.body),
         _ => Err(status(url, &answer)),

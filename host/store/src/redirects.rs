@@ -12,14 +12,17 @@ const AGENT: &str = concat!("palisade/", env!("CARGO_PKG_VERSION"));
 
 /// Sends a request and follows its redirects. The first host was named by the user, and may have a
 /// private address; what it redirects to may not. Credentials stay with the target that they are
-/// for.
-pub(crate) fn follow(network: &Network, first: Exchange) -> Result<Answer, TransferError> {
+/// for. Returns the target that answered as well.
+pub(crate) fn follow(
+    network: &Network,
+    first: Exchange,
+) -> Result<(Answer, Target), TransferError> {
     let origin = target(&first.url)?;
     let mut exchange = first;
     for _ in 0..=limits::REDIRECTS {
         let answer = send(network, exchange.clone())?;
         if !is_redirect(answer.status) {
-            return Ok(answer);
+            return Ok((answer, target(&exchange.url)?));
         }
         let url = location(&exchange.url, &answer)?;
         let next = target(&url)?;

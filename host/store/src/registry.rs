@@ -84,19 +84,26 @@ impl<'a> Registry<'a> {
         Ok(Self { network, reference, access, credentials, authorization: None })
     }
 
-    /// Sends a request. If the registry asks for it, once more with a token or the credentials.
+    /// Sends a request. If the registry itself asks for it, once more with a token or the
+    /// credentials. What another server asks for, to which it led, is nothing to answer.
     pub(crate) fn send(&mut self, call: &Call) -> Result<Answer, TransferError> {
-        let answer = self.attempt(call)?;
+        let (answer, from) = self.attempt(call)?;
         // A token may also have expired.
         if answer.status != StatusCode::UNAUTHORIZED {
             return self.permitted(answer);
         }
+        if from != self.server()? {
+            return Err(self.refused(&format!(
+                "it led to {from}, which asks for credentials, and they are for the registry alone"
+            )));
+        }
         self.authorization = Some(self.authorize(&answer)?);
-        let answer = self.attempt(call)?;
+        let (answer, _) = self.attempt(call)?;
         self.permitted(answer)
     }
 
-    fn attempt(&self, call: &Call) -> Result<Answer, TransferError> {
+    /// Sends a request once. Returns the target that answered as well.
+    fn attempt(&self, call: &Call) -> Result<(Answer, Target), TransferError> {
         let mut headers = HeaderMap::new();
         for (name, value) in &call.headers {
             let value =
@@ -119,7 +126,7 @@ impl<'a> Registry<'a> {
         };
         match call.method == Method::GET {
             true => follow(self.network, exchange),
-            false => send(self.network, exchange),
+            false => Ok((send(self.network, exchange)?, server)),
         }
     }
 

@@ -2,11 +2,13 @@
 //! ecosystem.
 
 use crate::registry::{PASSWORD, Registry};
+use crate::server::{Reply, Server};
 use crate::{add, file, files, keys, lock_text, looks, plugin, program, signature, trust};
 use palisade_tests::program::Ran;
 use palisade_tests::{Program, World};
 use serde_json::Value;
 use std::fs;
+use std::sync::{Arc, Mutex};
 
 /// Returns the program that publishes bytes.
 pub(crate) fn publish<'w>(world: &'w World, bytes: &[u8], to: &str) -> Program<'w> {
@@ -134,6 +136,38 @@ fn registry_with_tokens_gets_the_credentials_of_its_own_and_nobody_sees_them() {
     looks(&world);
     for secret in [PASSWORD, auth, "a-token"] {
         assert!(!lock_text(&world).contains(secret));
+    }
+}
+
+#[test]
+fn server_behind_a_registry_gets_no_credentials_also_if_it_asks_for_them() {
+    let world = World::new();
+    for scheme in ["Basic realm=\"x\"", "Bearer realm=\"http://localhost:PORT/token\""] {
+        let port = Arc::new(Mutex::new(String::new()));
+        let own = port.clone();
+        let storage = Server::start(move |_| {
+            let challenge = scheme.replace("PORT", &own.lock().unwrap());
+            Reply::new(401, "").with("www-authenticate", &challenge)
+        });
+        *port.lock().unwrap() = storage.port().to_string();
+        let open = Registry::start();
+        let _ = publish(&world, &plugin("look"), &open.at("git:1")).run().exits_with(0);
+        let registry = Registry::leading_to(storage.authority());
+        let content = std::mem::take(&mut *open.content.lock().unwrap());
+        *registry.content.lock().unwrap() = content;
+        for program in [
+            add(&world, &registry.at("git:1")),
+            publish(&world, &plugin("peek"), &registry.at("git:2")),
+        ] {
+            let program = program.env("PALISADE_REGISTRY", registry.server.authority());
+            let program = program.env("PALISADE_REGISTRY_USER", "me");
+            let ran = program.env("PALISADE_REGISTRY_PASSWORD", PASSWORD).run().exits_with(4);
+            ran.stderr_contains(&["led to http://localhost:", "for the registry alone"]);
+        }
+        let seen = storage.requests();
+        assert!(seen.len() >= 2, "{seen:?}");
+        assert!(seen.iter().all(|it| !it.head.contains("authorization")), "{seen:?}");
+        assert!(seen.iter().all(|it| !it.path.starts_with("/token")), "{seen:?}");
     }
 }
 

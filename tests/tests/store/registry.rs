@@ -53,6 +53,22 @@ impl Registry {
         })
     }
 
+    /// Starts a registry whose blobs and uploads lie at another server, as with the storage behind
+    /// a registry.
+    pub(super) fn leading_to(other: String) -> Self {
+        Self::begin(move |request, _| {
+            let is_upload = request.path.ends_with("/blobs/uploads/");
+            let leads = |status, rest: &str| {
+                Some(Reply::new(status, "").with("location", &format!("http://{other}{rest}")))
+            };
+            match request.method.as_str() {
+                "GET" if request.path.contains("/blobs/") => leads(307, &request.path),
+                "POST" if is_upload => leads(202, "/upload"),
+                _ => None,
+            }
+        })
+    }
+
     fn begin(gate: impl Fn(&Request, u16) -> Option<Reply> + Send + Sync + 'static) -> Self {
         let content: Arc<Mutex<Content>> = Arc::default();
         let held = content.clone();
