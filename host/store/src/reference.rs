@@ -19,7 +19,7 @@ const USUAL_TAG: &str = "latest";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OciReference {
     server: Target,
-    /// The host and port as they were given.
+    /// The host and port, in their only spelling.
     registry: String,
     repository: String,
     tag: Option<String>,
@@ -52,16 +52,17 @@ impl OciReference {
         if tag.is_some_and(|tag| !is_tag(tag)) {
             return Err(wrong("a tag has 1 to 128 letters, digits, `_`, `.` and `-`".to_owned()));
         }
+        let server = server(registry).map_err(wrong)?;
         Ok(Self {
-            server: server(registry).map_err(wrong)?,
-            registry: registry.to_ascii_lowercase(),
+            registry: registry_name(registry, &server),
+            server,
             repository: repository.to_owned(),
             tag: tag.map(str::to_owned),
             digest,
         })
     }
 
-    /// Returns the host and the port of the registry, as they were given.
+    /// Returns the host and the port of the registry, in their only spelling.
     #[must_use]
     pub fn registry(&self) -> &str {
         &self.registry
@@ -71,7 +72,7 @@ impl OciReference {
     #[must_use]
     pub fn repository(&self) -> String {
         // Docker Hub has a folder for names without one.
-        match self.registry == "docker.io" && !self.repository.contains('/') {
+        match self.registry == DOCKER_HUB && !self.repository.contains('/') {
             true => format!("library/{}", self.repository),
             false => self.repository.clone(),
         }
@@ -109,7 +110,7 @@ impl OciReference {
 
 impl fmt::Display for OciReference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.registry, self.repository)?;
+        write!(f, "{}/{}", self.registry, self.repository())?;
         if let Some(tag) = self.tag() {
             write!(f, ":{tag}")?;
         }
@@ -120,11 +121,43 @@ impl fmt::Display for OciReference {
     }
 }
 
+/// Returns the beginning of references, without `oci://`, in its only spelling.
+pub(crate) fn beginning_of_references(text: &str) -> Result<String, SourceError> {
+    let wrong = |reason: &str| SourceError::Reference { reason: reason.to_owned() };
+    let (registry, rest) = text.split_once('/').unwrap_or((text, ""));
+    let server = server(registry).map_err(|reason| wrong(&reason))?;
+    let registry = registry_name(registry, &server);
+    if registry == DOCKER_HUB && !rest.is_empty() && !rest.contains('/') {
+        return Err(wrong(
+            "it names no folder of Docker Hub; `oci://docker.io/USER/` and `oci://docker.io/library/NAME` are accepted",
+        ));
+    }
+    let is_usual =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-/:@".contains(&byte);
+    match rest.bytes().all(is_usual) && !rest.starts_with('/') && !rest.contains("//") {
+        true => Ok(format!("{registry}/{rest}")),
+        false => Err(wrong(
+            "a repository has lower-case letters, digits, `.`, `_` and `-` between single `/`",
+        )),
+    }
+}
+
+/// The name by which Docker Hub is known; its registry has another host.
+const DOCKER_HUB: &str = "docker.io";
+
+/// Returns the only spelling of a registry's name.
+fn registry_name(given: &str, server: &Target) -> String {
+    match given.eq_ignore_ascii_case(DOCKER_HUB) {
+        true => DOCKER_HUB.to_owned(),
+        false => server.authority(),
+    }
+}
+
 /// Returns the server of a registry.
 fn server(registry: &str) -> Result<Target, String> {
-    let host = match registry {
-        "docker.io" => "registry-1.docker.io",
-        other => other,
+    let host = match registry.eq_ignore_ascii_case(DOCKER_HUB) {
+        true => "registry-1.docker.io",
+        false => registry,
     };
     let parse = |scheme: Scheme| Target::of_url(&format!("{scheme}://{host}/"));
     let target = parse(Scheme::Https).map_err(|error| error.to_string())?;

@@ -2,7 +2,7 @@
 
 use crate::limits;
 use crate::plugin_name::PluginName;
-use crate::reference::{OciReference, parse_digest};
+use crate::reference::{OciReference, beginning_of_references, parse_digest};
 use crate::source_error::SourceError;
 use palisade::tool::text::elided;
 use palisade_net::{Scheme, Target};
@@ -53,6 +53,19 @@ impl Source {
         }
     }
 
+    /// Returns the beginning of the URLs of sources in its only spelling, such as
+    /// `oci://ghcr.io/me/`.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError`] if no source begins with the text.
+    pub fn parse_beginning(text: &str) -> Result<String, SourceError> {
+        match text.strip_prefix(OCI) {
+            Some(beginning) => Ok(format!("{OCI}{}", beginning_of_references(beginning)?)),
+            None => spelled(text),
+        }
+    }
+
     /// Returns the source of exactly the artifact that this one resolved to before. Sources without
     /// digests of their own stay as they are.
     ///
@@ -85,23 +98,51 @@ impl Source {
     }
 }
 
-/// Checks the URL of a file.
+/// Returns the URL of a file in its only spelling.
 fn web(text: &str) -> Result<String, SourceError> {
-    let refused = |reason: String| SourceError::Url { text: elided(text, 160), reason };
-    let target = Target::of_url(text).map_err(|error| refused(error.to_string()))?;
+    let url = spelled(text)?;
+    match url.splitn(4, '/').nth(3) {
+        None | Some("") => {
+            Err(SourceError::Url { text: elided(text, 160), reason: "it names no file".to_owned() })
+        }
+        Some(_) => Ok(url),
+    }
+}
+
+/// Returns a URL, or the beginning of one, in its only spelling: a key for a source is compared
+/// with the texts of sources, and another spelling of a source must not evade it.
+pub(crate) fn spelled(text: &str) -> Result<String, SourceError> {
+    let refused =
+        |reason: &str| SourceError::Url { text: elided(text, 160), reason: reason.to_owned() };
+    let target = Target::of_url(text).map_err(|error| refused(&error.to_string()))?;
     if text.contains(['#', '\\']) || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(refused("it has a fragment, or a character that a URL cannot have".to_owned()));
+        return Err(refused("it has a fragment, or a character that a URL cannot have"));
     }
     if target.scheme == Scheme::Http && !target.host.is_loopback() {
+        return Err(refused("without encryption the bytes could be replaced on their way"));
+    }
+    let rest = text.splitn(4, '/').nth(3).unwrap_or_default();
+    let path = rest.split('?').next().unwrap_or_default();
+    // The beginning of a URL may end with a slash.
+    let (folders, file) = path.rsplit_once('/').unwrap_or(("", path));
+    let are_folders_usual =
+        folders.is_empty() || folders.split('/').all(|part| !part.is_empty() && is_usual(part));
+    if path.starts_with('/') || !are_folders_usual || !is_usual(file) {
         return Err(refused(
-            "without encryption the bytes could be replaced on their way".to_owned(),
+            "its path has an unusual spelling: `//`, `.`, `..`, and percent signs for characters that need none are not accepted",
         ));
     }
-    let is_file = text.splitn(4, '/').nth(3).is_some_and(|path| !path.is_empty());
-    if !is_file {
-        return Err(refused("it names no file".to_owned()));
-    }
-    Ok(text.to_owned())
+    Ok(format!("{target}/{rest}"))
+}
+
+/// Returns true if a part of a path is no step to another directory, and escapes nothing that needs
+/// no escape.
+fn is_usual(part: &str) -> bool {
+    let needs_escape = |escape: &str| {
+        let byte = escape.get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        byte.is_some_and(|byte| !byte.is_ascii_alphanumeric() && !b"-._~/".contains(&byte))
+    };
+    !matches!(part, "." | "..") && part.split('%').skip(1).all(needs_escape)
 }
 
 impl fmt::Display for Source {
@@ -132,6 +173,44 @@ mod tests {
             assert_eq!(Source::parse(&source.to_string()).unwrap(), source);
             assert_eq!(source.plugin_name().unwrap().as_str(), name, "{text}");
             assert!(source.to_string().contains("://"), "{source}");
+        }
+    }
+
+    #[test]
+    fn source_has_one_spelling() {
+        for (text, one) in [
+            ("https://Example.ORG.:443/a/git.wasm", "https://example.org/a/git.wasm"),
+            ("http://LOCALHOST:07104/git.wasm", "http://localhost:7104/git.wasm"),
+            (
+                "https://example.org/a%20b/git.wasm?x=%6d",
+                "https://example.org/a%20b/git.wasm?x=%6d",
+            ),
+            ("oci://GHCR.io:443/me/git:1", "oci://ghcr.io/me/git:1"),
+            ("oci://docker.io/git:1", "oci://docker.io/library/git:1"),
+        ] {
+            assert_eq!(Source::parse(text).unwrap().to_string(), one, "{text}");
+        }
+        for text in [
+            "https://example.org/x/../me/git.wasm",
+            "https://example.org//me/git.wasm",
+            "https://example.org/./git.wasm",
+            "https://example.org/%6de/git.wasm",
+            "https://example.org/me%2fgit.wasm",
+            "https://example.org/a%2/git.wasm",
+        ] {
+            assert!(Source::parse(text).is_err(), "{text}");
+        }
+        for (text, one) in [
+            ("https://Example.org", "https://example.org/"),
+            ("https://example.org:443/me/", "https://example.org/me/"),
+            ("oci://GHCR.io", "oci://ghcr.io/"),
+            ("oci://ghcr.io/me/", "oci://ghcr.io/me/"),
+            ("oci://docker.io/me/", "oci://docker.io/me/"),
+        ] {
+            assert_eq!(Source::parse_beginning(text).unwrap(), one, "{text}");
+        }
+        for text in ["oci://docker.io/git", "oci://ghcr.io//me", "oci://ghcr.io/Me/", "oci://x"] {
+            assert!(Source::parse_beginning(text).is_err(), "{text}");
         }
     }
 

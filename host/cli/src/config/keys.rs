@@ -1,6 +1,7 @@
 //! The keys of plugins' authors: `[[plugins.keys]]`.
 
 use super::file::expand;
+use palisade_store::Source;
 use palisade_trust::{Signer, TrustedKey};
 use serde::Deserialize;
 
@@ -22,7 +23,8 @@ impl RawKey {
             Signer::parse(&self.key).map_err(|error| format!("`plugins.keys.key`: {error}"))?;
         let source = self.source.as_deref().map(|text| {
             if ["https://", "http://", "oci://"].iter().any(|scheme| text.starts_with(scheme)) {
-                return Ok(text.to_owned());
+                return Source::parse_beginning(text)
+                    .map_err(|error| format!("`plugins.keys.source`: {error}"));
             }
             let path = expand(text);
             // A relative path would depend on the current directory.
