@@ -231,6 +231,9 @@ impl Difference {
     fn offers(&mut self, before: &Words, now: &Words) {
         let items = |words: &Words| json!(words.offer);
         if before.offer != now.offer {
+            if before.offer == Offer::default() {
+                self.line("class    read: documents or prompts, which are NEW");
+            }
             let (before, after) = (format!("{:#}", items(before)), format!("{:#}", items(now)));
             self.line("resources and prompts");
             self.changed_lines(&before, &after);

@@ -198,7 +198,7 @@ impl LockedPlugins {
     /// folder of installed plugins, and else the directory, as an absolute path.
     pub(crate) fn source_of(&self, name: &str, file: &Path) -> String {
         let folder = folder_of(file);
-        if let Some(incoming) = self.incoming.as_ref().filter(|it| it.folder == folder) {
+        if let Some(incoming) = self.incoming_of(file) {
             return incoming.source.clone();
         }
         let is_installed = |lock: &PathBuf| installed_folder(lock) == folder;
@@ -206,6 +206,15 @@ impl LockedPlugins {
             self.read(|locks| locks.user.installed_as(name).map(|entry| entry.source.clone()))
         });
         installed.unwrap_or_else(|| folder.to_string_lossy().into_owned())
+    }
+
+    /// Returns true if a file is about to be installed.
+    pub(crate) fn is_incoming(&self, file: &Path) -> bool {
+        self.incoming_of(file).is_some()
+    }
+
+    fn incoming_of(&self, file: &Path) -> Option<&Incoming> {
+        self.incoming.as_ref().filter(|incoming| incoming.folder == folder_of(file))
     }
 
     fn read<T>(&self, look: impl FnOnce(&Locks) -> T) -> T {
@@ -274,14 +283,20 @@ impl Approvals for LockedPlugins {
 
     fn of(&self, plugin: &Plugin) -> PluginApproval {
         let is_explicit = || plugin.path().is_some_and(|path| self.is_explicit(path));
+        let missing =
+            |state: &State| PluginApproval::Missing(Arc::new(self.refusal(plugin.name(), state)));
         match self.state(plugin) {
             State::Shipped | State::Approved => PluginApproval::Approved,
             State::New { .. } | State::Changed(_)
                 if self.strictness == Strictness::Describe && is_explicit() =>
             {
-                PluginApproval::ThisRun
+                // Naming a plugin stands in for an approval, and overrides no refusal.
+                match self.refused_by_project(plugin) {
+                    None => PluginApproval::ThisRun,
+                    Some(_) => missing(&State::Changed(vec![Change::Project])),
+                }
             }
-            state => PluginApproval::Missing(Arc::new(self.refusal(plugin.name(), &state))),
+            state => missing(&state),
         }
     }
 

@@ -136,6 +136,11 @@ impl Review {
         let version = version_of(&bytes);
         let of = Locator { name: plugin.name(), source: &source };
         let former = locked.entry(of);
+        // Only what fetches a file knows where it comes from.
+        let is_other = former.as_ref().is_some_and(|former| former.digest != plugin.digest());
+        if is_installed && is_other && !locked.is_incoming(path) {
+            return Err(ReviewError::OtherBytes);
+        }
         let same = former.as_ref().filter(|former| former.digest == plugin.digest());
         let resolved = same.and_then(|former| former.resolved.clone());
         let entry = Entry {

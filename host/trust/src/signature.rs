@@ -110,13 +110,10 @@ pub enum SignatureError {
         text: String,
     },
     /// A key is configured for the source, and the plugin has no signature.
-    #[error(
-        "there is no signature, and a key is configured for its source; put the author's file \
-         `{file}` beside it"
-    )]
+    #[error("there is no signature, and a key is configured for its source; {remedy}")]
     Missing {
-        /// The name of the signature's file.
-        file: String,
+        /// What the author or the operator can do about it.
+        remedy: String,
     },
     /// The signature's file cannot be read as one of minisign.
     #[error("the signature is none of minisign: {reason}; get the author's file again")]
@@ -125,7 +122,10 @@ pub enum SignatureError {
         reason: String,
     },
     /// The signature was made with a key that is not configured for the source.
-    #[error("the signature was made with a key that is not configured for this source")]
+    #[error(
+        "the signature was made with a key that is not configured for this source; if you trust its \
+         author, add the key to `[[plugins.keys]]`"
+    )]
     UnknownKey,
     /// No key is configured for the source, and one is for a directory that does not exist.
     #[error(
@@ -183,8 +183,7 @@ impl Keys {
             };
         }
         let Some(text) = signature else {
-            let name = file.file_name().unwrap_or_default().to_string_lossy();
-            return Err(SignatureError::Missing { file: elided(&name, 160) });
+            return Err(SignatureError::Missing { remedy: how_to_sign(source, file) });
         };
         let malformed = |reason: String| SignatureError::Malformed { reason };
         if text.len() > MAX_FILE {
@@ -207,6 +206,25 @@ impl Keys {
             }
         }
         Err(refusal)
+    }
+}
+
+/// Returns where the signature of a plugin of this source has to be.
+fn how_to_sign(source: &str, file: &Path) -> String {
+    match source.split_once("://") {
+        Some(("oci", _)) => {
+            "its author publishes it with the signature beside its file (`palisade publish`)"
+                .to_owned()
+        }
+        Some(("https" | "http", _)) => {
+            let (url, query) = source.split_once('?').unwrap_or((source, ""));
+            let query = if query.is_empty() { String::new() } else { format!("?{query}") };
+            format!("its author puts it at `{}`", elided(&format!("{url}.minisig{query}"), 300))
+        }
+        _ => {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            format!("put the author's file `{}` beside it", elided(&name, 160))
+        }
     }
 }
 

@@ -99,3 +99,67 @@ fn refusal_by_the_lock_of_the_project_names_it_and_its_remedy() {
     ran.stderr_contains(&["still refuses", project.to_str().unwrap()]);
     assert!(ran.stdout.contains("`git` is approved."), "{ran:?}");
 }
+
+#[test]
+fn naming_a_plugin_for_a_run_does_not_override_the_lock_of_the_project() {
+    let world = World::new();
+    world.install("git", &plugin("look").build());
+    approve(&world);
+    let own = fs::read_to_string(lock(&world)).unwrap();
+    let _ = program(&world, &["revoke", "git"]).run().exits_with(0);
+    let revoked = fs::read_to_string(lock(&world)).unwrap();
+    fs::remove_file(lock(&world)).unwrap();
+    let plugins = world.plugins();
+    let named = ["call", "look", "--plugins", plugins.to_str().unwrap()];
+    let call = || program(&world, &named).run();
+    let _ = call().exits_with(0);
+    let digest = own.lines().find(|line| line.starts_with("digest")).unwrap();
+    let other = own.replace(digest, &format!("digest = \"sha256:{}\"", "0".repeat(64)));
+    for project in [revoked, other] {
+        world.file("palisade.lock", project);
+        call().exits_with(4).stderr_contains(&["the `palisade.lock` of the project"]);
+    }
+    // The pinned bytes need no approval of the user's.
+    world.file("palisade.lock", own);
+    let _ = call().exits_with(0);
+}
+
+#[test]
+fn files_that_decide_about_another_run_are_closed_to_tools() {
+    let world = World::new();
+    let folder = world.root().join("cfg");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("palisade.toml"), "").unwrap();
+    let elsewhere = world.outer().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let other = program(&world, &["list", "--config"]).args([folder.join("palisade.toml")]);
+    let _ = other.args(["--workspace"]).args([&elsewhere]).run().exits_with(0);
+    for name in ["grants.toml", "palisade.lock", "palisade.words/x", "palisade.plugins/evil.wasm"] {
+        let write = format!("{{\"path\": \"cfg/{name}\", \"content\": \"x\"}}");
+        let write = ["call", "write_file", &write, "--allow", "write"];
+        let _ = program(&world, &write).run().exits_with(4);
+        assert!(!folder.join(name).exists(), "{name}");
+    }
+    for name in ["grants.toml", "palisade.lock"] {
+        fs::write(folder.join(name), "planted").unwrap();
+        let read = format!("{{\"path\": \"cfg/{name}\"}}");
+        let ran = program(&world, &["call", "read_file", &read]).run().exits_with(4);
+        assert!(!ran.stdout.contains("planted") && !ran.stderr.contains("planted"), "{ran:?}");
+    }
+    let other = "{\"path\": \"cfg/notes.txt\", \"content\": \"x\"}";
+    let _ = program(&world, &["call", "write_file", other, "--allow", "write"]).run().exits_with(0);
+}
+
+#[test]
+fn lock_of_a_project_is_closed_to_tools_at_any_depth() {
+    let world = World::new();
+    world.folder("sub");
+    world.file("sub/palisade.lock", "[[revoked]]");
+    for name in ["sub/palisade.lock", "sub/Palisade.LOCK", "new/palisade.lock"] {
+        let write = format!("{{\"path\": \"{name}\", \"content\": \"x\"}}");
+        let write = ["call", "write_file", &write, "--allow", "write"];
+        let _ = program(&world, &write).run().exits_with(4);
+    }
+    let kept = fs::read_to_string(world.root().join("sub/palisade.lock")).unwrap();
+    assert_eq!(kept, "[[revoked]]");
+}
