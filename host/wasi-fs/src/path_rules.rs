@@ -39,7 +39,11 @@ pub struct PathRules {
 
 /// The patterns of one origin.
 struct Layer {
+    /// The patterns of `deny` in folded form, for folded paths.
     deny: GlobSet,
+    /// The same patterns as they were written, for paths as they are: folding a path could make a
+    /// pattern such as `[!A-Z]*` miss it, and may only add to what is denied.
+    deny_as_written: GlobSet,
     allow: Option<Allow>,
 }
 
@@ -94,8 +98,10 @@ impl PathRules {
             })
         });
         let folded: Result<Vec<_>, _> = deny.iter().map(Pattern::folded).collect();
+        let deny_as_written = pattern::compile(deny.iter().flat_map(Pattern::tree))?;
         let deny = pattern::compile(folded?.iter().flat_map(Pattern::tree))?;
-        Ok(Self { layers: vec![Arc::new(Layer { deny, allow: allow.transpose()? })] })
+        let allow = allow.transpose()?;
+        Ok(Self { layers: vec![Arc::new(Layer { deny, deny_as_written, allow })] })
     }
 
     /// Returns rules that permit only the paths that both permit.
@@ -129,7 +135,7 @@ impl PathRules {
 
 impl Layer {
     fn standing(&self, path: &str, forms: &Forms) -> Standing {
-        if !self.deny.is_empty() && !path.is_empty() && forms.are_met_by(&self.deny) {
+        if !self.deny.is_empty() && !path.is_empty() && self.denies(path, forms) {
             return Standing::Denied;
         }
         match &self.allow {
@@ -139,13 +145,23 @@ impl Layer {
             Some(_) => Standing::Denied,
         }
     }
+
+    fn denies(&self, path: &str, forms: &Forms) -> bool {
+        forms.is_short
+            || self.deny_as_written.is_match(path)
+            || self.deny.is_match(&forms.folded)
+            || forms.stems.iter().any(|(written, folded)| {
+                self.deny_as_written.is_match(written) || self.deny.is_match(folded)
+            })
+    }
 }
 
 /// The forms of a path that some file system resolves to the same file.
 struct Forms {
     folded: String,
-    /// Without the parts of names that Windows ignores.
-    stems: String,
+    /// The path and its folded form without the parts of names that Windows ignores, if there are
+    /// such parts.
+    stems: Option<(String, String)>,
     /// Whether a name has the form of a short name of Windows, which may stand for any long one.
     is_short: bool,
 }
@@ -153,16 +169,16 @@ struct Forms {
 impl Forms {
     fn of(path: &str) -> Self {
         let folded = folded(path);
-        let stems: Vec<&str> = folded.split('/').map(stem).collect();
-        let is_short = stems.iter().any(|name| is_short(name));
-        Self { stems: stems.join("/"), is_short, folded }
+        let is_short = folded.split('/').any(|name| is_short(stem(name)));
+        let stems = stems(&folded);
+        let stems = (stems != folded).then(|| (self::stems(path), stems));
+        Self { stems, is_short, folded }
     }
+}
 
-    fn are_met_by(&self, deny: &GlobSet) -> bool {
-        self.is_short
-            || deny.is_match(&self.folded)
-            || (self.stems != self.folded && deny.is_match(&self.stems))
-    }
+/// Returns a path without the parts of its names that Windows ignores.
+fn stems(path: &str) -> String {
+    path.split('/').map(stem).collect::<Vec<_>>().join("/")
 }
 
 /// Returns whether a name has the form of a short name, such as `SECRET~1.TXT`.

@@ -24,8 +24,8 @@ use crate::protected_paths::names::shown;
 use crate::usage::Usage;
 
 /// Returns the current metadata of an open file or directory.
-pub(super) fn stat(node: &Node) -> Result<DescriptorStat, Fault> {
-    Ok(descriptor_stat(&fstat(node.handle()?)?))
+pub(super) fn stat(node: &Node, usage: &Usage) -> Result<DescriptorStat, Fault> {
+    Ok(descriptor_stat(&fstat(node.handle()?)?, usage))
 }
 
 /// Returns the metadata of the file at a path.
@@ -35,7 +35,7 @@ pub(super) fn stat_at(
     follow: Follow,
     usage: &Usage,
 ) -> Result<DescriptorStat, Fault> {
-    Ok(descriptor_stat(&found(dir, path, follow, usage)?))
+    Ok(descriptor_stat(&found(dir, path, follow, usage)?, usage))
 }
 
 /// Returns whether two handles refer to the same file or directory.
@@ -130,11 +130,18 @@ fn found(dir: &OpenDir, path: &str, follow: Follow, usage: &Usage) -> Result<Sta
     Ok(found.ok_or(ErrorCode::NoEntry)?)
 }
 
-fn descriptor_stat(stat: &Stat) -> DescriptorStat {
+/// Converts the metadata. The links and the size of a directory count the entries that path rules
+/// deny, so that these are hidden under such rules.
+fn descriptor_stat(stat: &Stat, usage: &Usage) -> DescriptorStat {
+    let hides_entries = is_directory(stat) && usage.filter().is_some();
+    let [link_count, size] = match hides_entries {
+        true => [1, 0],
+        false => [number(stat.st_nlink).unwrap_or(u64::MAX), number(stat.st_size).unwrap_or(0)],
+    };
     DescriptorStat {
         type_: descriptor_type(FileType::from_raw_mode(stat.st_mode)),
-        link_count: number(stat.st_nlink).unwrap_or(u64::MAX),
-        size: number(stat.st_size).unwrap_or(0),
+        link_count,
+        size,
         data_access_timestamp: datetime(stat.st_atime, stat.st_atime_nsec),
         data_modification_timestamp: datetime(stat.st_mtime, stat.st_mtime_nsec),
         status_change_timestamp: datetime(stat.st_ctime, stat.st_ctime_nsec),

@@ -175,7 +175,7 @@ impl types::HostDescriptor for FilesystemView<'_> {
     }
 
     async fn stat(&mut self, fd: Resource<Descriptor>) -> FsResult<DescriptorStat> {
-        let outcome = self.node(&fd).and_then(attributes::stat);
+        let outcome = self.node(&fd).and_then(|node| attributes::stat(node, self.usage()));
         self.usage().answer(outcome)
     }
 

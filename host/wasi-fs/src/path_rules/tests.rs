@@ -41,6 +41,21 @@ fn a_denied_pattern_covers_the_path_and_everything_below_it() {
 }
 
 #[test]
+fn folding_a_path_takes_nothing_from_what_is_denied() {
+    for (pattern, path) in [
+        ("[!A-Z]*", "abc"),
+        ("[!a]*", "Abc"),
+        ("?????", "\u{17f}abc"),
+        ("stra\u{df}e/**", "STRA\u{1e9e}E/k"),
+        ("STRA\u{1e9e}E/**", "strasse/k"),
+        ("[!A-Z]*", "abc."),
+    ] {
+        assert!(denied(&[pattern], path), "{pattern} {path}");
+    }
+    assert!(!denied(&["[!a]*"], "abc") && !denied(&["?????"], "abc"));
+}
+
+#[test]
 fn a_denied_name_is_recognised_in_every_spelling_of_a_file_system() {
     for path in [
         "SECRETS/a",

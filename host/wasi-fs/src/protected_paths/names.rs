@@ -5,8 +5,12 @@
 pub(super) const GIT: &str = ".git";
 /// The name of a project's settings, which decide about the calls of runs in that project.
 const SETTINGS: &str = "palisade.toml";
+/// The name of a project's approvals, which tighten those of runs in that project.
+const LOCK: &str = "palisade.lock";
 /// The names that are protected in every directory.
-pub(super) const PROTECTED: [&str; 2] = [GIT, SETTINGS];
+pub(super) const PROTECTED: [&str; 3] = [GIT, SETTINGS, LOCK];
+/// What the short names of the settings and of the approvals begin with on Windows.
+const SHORT: &str = "palisa~";
 
 /// Returns the path up to the first component with a protected name, if any.
 pub(super) fn protected_tree(path: &str) -> Option<&str> {
@@ -23,7 +27,7 @@ pub(super) fn protected_tree(path: &str) -> Option<&str> {
 
 /// Returns whether some file system resolves this name to a protected one. It folds letter case,
 /// characters that HFS+, ext4 and F2FS ignore, and Windows forms: trailing dots and spaces, the
-/// short names `GIT~1` and `PALISA~1.TOM`, and a stream behind a colon. Refusing such a name on a
+/// short names `GIT~1`, `PALISA~1.TOM` and `PALISA~1.LOC`, and a stream behind a colon. Refusing such a name on a
 /// file system without this folding costs little.
 pub(super) fn is_protected(name: &str) -> bool {
     // Fast path: the first byte rules out most names.
@@ -32,8 +36,9 @@ pub(super) fn is_protected(name: &str) -> bool {
     }
     let folded = folded(name);
     let stem = stem(&folded);
-    let settings = stem.strip_prefix("palisa~").and_then(|rest| rest.strip_suffix(".tom"));
-    let number = stem.strip_prefix("git~").or(settings);
+    let short = stem.strip_prefix(SHORT);
+    let short = short.and_then(|it| it.strip_suffix(".tom").or_else(|| it.strip_suffix(".loc")));
+    let number = stem.strip_prefix("git~").or(short);
     PROTECTED.contains(&stem) || number.is_some_and(is_number)
 }
 
@@ -85,10 +90,11 @@ pub(super) fn is_same(one: &std::ffi::OsStr, other: &std::ffi::OsStr) -> bool {
     one.eq_ignore_ascii_case(other) || (folds() && same())
 }
 
-/// Folds a name through upper case, since some capital letters have two lower-case forms.
+/// Folds a name through upper case, since some capital letters have two lower-case forms, and
+/// first through lower case, since one of these is no capital of its own: `ẞ` is folded as `ß` is.
 pub(crate) fn folded(name: &str) -> String {
-    let capitals = name.chars().filter(|c| !is_ignorable(*c)).flat_map(char::to_uppercase);
-    capitals.flat_map(char::to_lowercase).collect()
+    let small = name.chars().filter(|c| !is_ignorable(*c)).flat_map(char::to_lowercase);
+    small.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
 
 /// Returns whether a character is a `Default_Ignorable_Code_Point` of Unicode, such as a direction
@@ -177,11 +183,35 @@ mod tests {
     }
 
     #[test]
+    fn folding_a_folded_name_changes_nothing() {
+        for c in '\0'..=char::MAX {
+            let once = folded(&c.to_string());
+            assert_eq!(folded(&once), once, "{c:?}");
+        }
+        assert_eq!(folded("STRA\u{1e9e}E"), folded("stra\u{df}e"));
+    }
+
+    #[test]
     fn every_file_system_spelling_of_the_settings_is_recognised() {
-        for name in ["palisade.toml", "PALISADE.Toml", "pali\u{17f}ade.toml", "palisa~2.tom"] {
+        for name in [
+            "palisade.toml",
+            "PALISADE.Toml",
+            "pali\u{17f}ade.toml",
+            "palisa~2.tom",
+            "palisade.lock",
+            "Palisade.LOCK.",
+            "palisa~1.loc",
+        ] {
             assert_eq!(protected_tree(&format!("a/{name}/b")), Some(&*format!("a/{name}")));
         }
-        for name in ["palisade.tom", "palisade", "palisa~.tom", "palisa~1", "palisade.toml.x"] {
+        for name in [
+            "palisade.tom",
+            "palisade",
+            "palisa~.tom",
+            "palisa~1",
+            "palisade.toml.x",
+            "palisa~.loc",
+        ] {
             assert_eq!(protected_tree(name), None, "{name}");
         }
     }

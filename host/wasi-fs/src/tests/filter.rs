@@ -290,3 +290,20 @@ fn rules_of_a_plugin_narrow_those_of_the_host() {
         assert_eq!(listed(call, "."), ["src"]);
     });
 }
+
+#[test]
+fn metadata_of_a_directory_counts_no_denied_entry() {
+    everywhere(|call| {
+        let counted = |call: &mut Call| {
+            let stat = call.stat(".", FOLLOW).unwrap();
+            (stat.link_count, stat.size)
+        };
+        fs::create_dir(call.host("dir")).unwrap();
+        assert!(counted(call).0 >= 1);
+        secrets(call);
+        assert_eq!(counted(call), (1, 0));
+        let open = call.stat("src", FOLLOW).unwrap();
+        assert_eq!((open.link_count, open.size), (1, 0));
+        assert_eq!(call.stat("src/main.rs", FOLLOW).unwrap().size, 7, "a file has its size");
+    });
+}
