@@ -16,11 +16,14 @@ pub enum AddressKind {
 }
 
 /// Metadata services and host agents of clouds outside the link-local range.
-const METADATA: [IpAddr; 5] = [
+const METADATA: [IpAddr; 8] = [
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
     IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
     IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
+    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23)),
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
+    IpAddr::V6(Ipv6Addr::new(0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42)),
+    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xc1, 0, 0, 0, 0, 0xa9fe, 0xa9fe)),
     IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
 ];
 
@@ -191,6 +194,9 @@ mod tests {
                 "168.63.129.16",
                 "192.0.0.192",
                 "fd00:ec2::254",
+                "fd00:ec2::23",
+                "fd00:42::42",
+                "fd00:c1::a9fe:a9fe",
                 "fd20:ce::254",
                 // Another address inside: mapped, compatible, NAT64, local NAT64, 6to4, Teredo.
                 "::ffff:127.0.0.1",

@@ -5,11 +5,11 @@ use crate::connect::ConnectError;
 use crate::current::CurrentGrants;
 use crate::limits;
 use crate::network::Network;
-use crate::plugin_grants::Allowed;
+use crate::plugin_grants::{Allowed, is_read_as};
 use crate::redact::Redaction;
 use crate::refusal::NetRefused;
 use crate::send::{SendError, send};
-use http::{HeaderName, Request, Response};
+use http::{HeaderName, Request, Response, header};
 use palisade::internal::{Account, Charge, Grant, PoweredCall};
 use std::future::Future;
 use std::sync::Arc;
@@ -17,6 +17,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime_wasi_http::{
     DEFAULT_FORBIDDEN_HEADERS, Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpHooks,
 };
+
+/// The header that says where a body ends, which a server could read under another spelling as well.
+const CONTENT_LENGTH: &str = "content-length";
 
 /// The data of one call: the context of `wasi:http`, and the hooks. The default has no network.
 #[derive(Default)]
@@ -157,7 +160,8 @@ impl WasiHttpHooks for Hooks {
     }
 
     fn is_forbidden_header(&mut self, name: &HeaderName) -> bool {
-        DEFAULT_FORBIDDEN_HEADERS.contains(name)
+        DEFAULT_FORBIDDEN_HEADERS.iter().any(|it| is_read_as(name, it.as_str()))
+            || (name != header::CONTENT_LENGTH && is_read_as(name, CONTENT_LENGTH))
             || self.0.as_ref().is_some_and(|call| call.0.grants.now().reserves(name))
     }
 

@@ -44,13 +44,33 @@ pub(crate) enum ConnectError {
     Tls(io::Error),
 }
 
+/// The addresses that a request may go to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Destinations {
+    /// Public addresses.
+    Public,
+    /// Public and private addresses.
+    Any,
+    /// Private addresses alone: those of a request that carries a secret without encryption.
+    Private,
+}
+
+impl From<Reach> for Destinations {
+    fn from(reach: Reach) -> Self {
+        match reach {
+            Reach::Public => Self::Public,
+            Reach::Private => Self::Any,
+        }
+    }
+}
+
 /// Connects to a target.
 pub(crate) async fn connect(
     target: &Target,
-    reach: Reach,
+    destinations: Destinations,
     network: &Network,
 ) -> Result<Box<dyn Stream>, ConnectError> {
-    let addresses = addresses(&target.host, reach, network.resolver()).await?;
+    let addresses = addresses(&target.host, destinations, network.resolver()).await?;
     let stream = connect_to(&addresses, target.port).await?;
     // A request is written at once, so that waiting for more data would only delay it.
     let _ = stream.set_nodelay(true);
@@ -65,10 +85,10 @@ pub(crate) async fn connect(
     }
 }
 
-/// Returns the addresses of a host that the rule reaches.
+/// Returns the addresses of a host that a request may go to.
 async fn addresses(
     host: &HostName,
-    reach: Reach,
+    destinations: Destinations,
     resolver: &dyn Resolver,
 ) -> Result<Vec<IpAddr>, ConnectError> {
     let found = match host {
@@ -83,21 +103,32 @@ async fn addresses(
             Err(_) => return Err(ConnectError::ResolveTimeout),
         },
     };
-    let count = found.len();
-    let mut reached: Vec<IpAddr> =
-        found.into_iter().filter(|address| is_reached(*address, reach)).collect();
-    reached.truncate(limits::ADDRESSES);
-    match reached.is_empty() {
-        true => Err(NetRefused::Address { host: host.clone(), found: count }.into()),
-        false => Ok(reached),
+    let is_reached = |address: &&IpAddr| destinations.have(AddressKind::of(**address));
+    let reached: Vec<IpAddr> =
+        found.iter().filter(is_reached).take(limits::ADDRESSES).copied().collect();
+    if !reached.is_empty() {
+        return Ok(reached);
     }
+    let host = host.clone();
+    let is_public = |address: &IpAddr| AddressKind::of(*address) == AddressKind::Public;
+    Err(match destinations {
+        Destinations::Private if found.iter().any(is_public) => NetRefused::PlainAddress { host },
+        Destinations::Public | Destinations::Any | Destinations::Private => {
+            NetRefused::Address { host, found: found.len() }
+        }
+    }
+    .into())
 }
 
-fn is_reached(address: IpAddr, reach: Reach) -> bool {
-    match (AddressKind::of(address), reach) {
-        (AddressKind::Public, Reach::Public | Reach::Private)
-        | (AddressKind::Private, Reach::Private) => true,
-        (AddressKind::Private, Reach::Public) | (AddressKind::Never, _) => false,
+impl Destinations {
+    fn have(self, kind: AddressKind) -> bool {
+        match (kind, self) {
+            (AddressKind::Public, Self::Public | Self::Any)
+            | (AddressKind::Private, Self::Private | Self::Any) => true,
+            (AddressKind::Public, Self::Private)
+            | (AddressKind::Private, Self::Public)
+            | (AddressKind::Never, _) => false,
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Exchanges of the host itself with a server, such as the download of a plugin: one request, and
 //! its response within bounds. A redirect is a response like any other.
 
-use crate::connect::{ConnectError, Stream, connect};
+use crate::connect::{ConnectError, Destinations, Stream, connect};
 use crate::host_name::HostName;
 use crate::limits;
 use crate::network::{Network, NetworkError};
@@ -162,18 +162,18 @@ async fn stream(
     reach: Reach,
 ) -> Result<Box<dyn Stream>, ExchangeError> {
     if target.scheme == Scheme::Https {
-        return Ok(connect(target, reach, network).await?);
+        return Ok(connect(target, reach.into(), network).await?);
     }
     if !target.host.is_loopback() {
         return Err(ExchangeError::Unencrypted { target: target.clone() });
     }
     if let HostName::Address(_) = &target.host {
-        return Ok(connect(target, Reach::Private, network).await?);
+        return Ok(connect(target, Destinations::Any, network).await?);
     }
     let at = |address| Target { host: HostName::Address(address), ..target.clone() };
-    match connect(&at(Ipv4Addr::LOCALHOST.into()), Reach::Private, network).await {
+    match connect(&at(Ipv4Addr::LOCALHOST.into()), Destinations::Any, network).await {
         Err(ConnectError::Io(_)) => {
-            Ok(connect(&at(Ipv6Addr::LOCALHOST.into()), Reach::Private, network).await?)
+            Ok(connect(&at(Ipv6Addr::LOCALHOST.into()), Destinations::Any, network).await?)
         }
         connected => Ok(connected?),
     }

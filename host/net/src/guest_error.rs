@@ -43,6 +43,7 @@ impl From<NetRefused> for Error {
             | NetRefused::Part
             | NetRefused::Body { .. }
             | NetRefused::PlainSecret { .. }
+            | NetRefused::PlainAddress { .. }
             | NetRefused::SecretValue { .. } => Self::HttpRequestDenied,
             NetRefused::Address { .. } => Self::DestinationIpProhibited,
             NetRefused::Name { .. } => Self::DnsError { rcode: None, info_code: None },

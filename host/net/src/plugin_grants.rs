@@ -1,5 +1,6 @@
 //! The grants of one plugin: rules, environment variables and secrets with their values.
 
+use crate::connect::Destinations;
 use crate::redact::Redaction;
 use crate::refusal::NetRefused;
 use crate::rule::{METHODS, NetRule, Reach};
@@ -28,7 +29,7 @@ pub struct PluginGrants {
 /// A request that its grants allow.
 pub(crate) struct Allowed {
     pub(crate) target: Target,
-    pub(crate) reach: Reach,
+    pub(crate) destinations: Destinations,
     /// Whether the request carries a secret.
     pub(crate) carries: Carries,
 }
@@ -41,7 +42,8 @@ pub(crate) enum Carries {
 }
 
 /// Headers that make some servers take a request for one of another method.
-const OVERRIDES: [&str; 3] = ["x-http-method", "x-http-method-override", "x-method-override"];
+const OVERRIDES: [&str; 4] =
+    ["x-http-method", "x-http-method-override", "x-method", "x-method-override"];
 
 impl PluginGrants {
     /// Resolves the grants of a plugin: `variable` returns the value of an environment variable of
@@ -124,8 +126,8 @@ impl PluginGrants {
 
     /// Returns true if only the host sets this header.
     pub(crate) fn reserves(&self, header: &HeaderName) -> bool {
-        OVERRIDES.contains(&header.as_str())
-            || self.secrets.iter().any(|(secret, _)| is_read_as(header, &secret.header))
+        OVERRIDES.iter().any(|name| is_read_as(header, name))
+            || self.secrets.iter().any(|(secret, _)| is_read_as(header, secret.header.as_str()))
     }
 
     /// Checks a request of a tool, and adds the secrets of its host.
@@ -156,7 +158,11 @@ impl PluginGrants {
             });
         };
         let carries = self.add_secrets(&target, reach, headers)?;
-        Ok(Allowed { target, reach, carries })
+        let destinations = match (target.scheme, carries) {
+            (Scheme::Http, Carries::Secret) => Destinations::Private,
+            (Scheme::Http | Scheme::Https, _) => reach.into(),
+        };
+        Ok(Allowed { target, destinations, carries })
     }
 
     fn add_secrets(
@@ -190,8 +196,14 @@ impl PluginGrants {
             carries = Carries::Secret;
         }
         if carries == Carries::Secret {
-            if headers.contains_key(header::RANGE) {
+            if headers.keys().any(|name| is_read_as(name, header::RANGE.as_str())) {
                 return Err(NetRefused::Part);
+            }
+            let is_encoding =
+                |name: &&HeaderName| is_read_as(name, header::ACCEPT_ENCODING.as_str());
+            let asked: Vec<HeaderName> = headers.keys().filter(is_encoding).cloned().collect();
+            for name in asked {
+                headers.remove(name);
             }
             headers.insert(header::ACCEPT_ENCODING, http::HeaderValue::from_static("identity"));
         }
@@ -228,6 +240,10 @@ fn is_sent_by(class: SideEffects, method: &Method) -> bool {
 
 /// Returns true if a server may read the first header as the second one: interfaces such as CGI
 /// know no difference between `-` and `_`.
-fn is_read_as(header: &HeaderName, other: &HeaderName) -> bool {
-    header.as_str().replace('_', "-") == other.as_str().replace('_', "-")
+pub(crate) fn is_read_as(header: &HeaderName, other: &str) -> bool {
+    folded(header.as_str()).eq(folded(other))
+}
+
+fn folded(name: &str) -> impl Iterator<Item = u8> {
+    name.bytes().map(|byte| if byte == b'_' { b'-' } else { byte })
 }

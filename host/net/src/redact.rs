@@ -20,8 +20,8 @@ const COMPILED: usize = 64 << 20;
 #[derive(Clone)]
 pub(crate) struct Redaction {
     spellings: Arc<Regex>,
-    /// The secrets in lower case, for the names of headers, which have lost their case.
-    lower: Arc<[String]>,
+    /// The same in any case of letters, for the names of headers, which have lost theirs.
+    in_any_case: Arc<Regex>,
     /// The length of the longest spelling, in bytes.
     longest: usize,
 }
@@ -52,8 +52,8 @@ impl Redaction {
         // Where one secret begins another, the longer one is found.
         spellings.sort_by_key(|spelling| std::cmp::Reverse(spelling.longest));
         let longest = spellings.iter().map(|spelling| spelling.longest).max().unwrap_or(1);
-        let lower = secrets.iter().map(|secret| secret.to_ascii_lowercase()).collect();
-        Ok(Self { spellings: Arc::new(compile(&spellings)?), lower, longest })
+        let compile = |case| compile(&spellings, case).map(Arc::new);
+        Ok(Self { spellings: compile(Case::Kept)?, in_any_case: compile(Case::Lost)?, longest })
     }
 
     /// Removes the secrets from a whole text. Returns `None` if it has none.
@@ -67,8 +67,7 @@ impl Redaction {
 
     /// Returns true if the name of a header, which is in lower case, has a secret.
     pub(crate) fn is_in_name(&self, name: &str) -> bool {
-        self.lower.iter().any(|secret| name.contains(secret.as_str()))
-            || self.spellings.is_match(name.as_bytes())
+        self.in_any_case.is_match(name.as_bytes())
     }
 
     /// Starts the redaction of a text that comes in pieces.
@@ -96,9 +95,17 @@ impl Redaction {
     }
 }
 
-fn compile(spellings: &[Spelling]) -> Result<Regex, TooLarge> {
+/// Whether a text has kept the case of its letters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Case {
+    Kept,
+    Lost,
+}
+
+fn compile(spellings: &[Spelling], case: Case) -> Result<Regex, TooLarge> {
     let patterns: Vec<&str> = spellings.iter().map(|spelling| spelling.pattern.as_str()).collect();
     let syntax = syntax::Config::new().unicode(false).utf8(false);
+    let syntax = syntax.case_insensitive(case == Case::Lost);
     let config = Config::new().utf8_empty(false).nfa_size_limit(Some(COMPILED));
     Regex::builder().syntax(syntax).configure(config).build_many(&patterns).map_err(|_| TooLarge)
 }
@@ -170,6 +177,7 @@ mod tests {
             "s3cr&#x2F;t &quot;key&#34;&#43;\u{e4}!".to_owned(),
             r#"s3cr/t \\\"key\\\"+\\u00e4!"#.to_owned(),
             "s3cr%252Ft%2520%2522key%2522%252B%25C3%25A4%2521".to_owned(),
+            "s3cr&sol;t &quot;key&#34&plus;\u{e4}&excl;".to_owned(),
         ];
         for form in forms {
             let text = format!("before {form} after");
@@ -196,7 +204,7 @@ mod tests {
     fn base64_is_removed_over_the_ends_of_lines() {
         let text = format!("{}{SECRET}", "before ".repeat(9));
         for encoded in [STANDARD.encode(&text), URL_SAFE_NO_PAD.encode(&text)] {
-            for end in ["\n", "\r\n", "\\n", "\\r\\n"] {
+            for end in ["\n", "\r\n", "\\n", "\\r\\n", "\n  ", "%0A", "%0d%0a", "&#10;"] {
                 for width in [1, 60, 64, 76] {
                     let lines: Vec<&[u8]> = encoded.as_bytes().chunks(width).collect();
                     let lines = lines.join(end.as_bytes());
@@ -218,6 +226,8 @@ mod tests {
     fn name_without_its_case_is_recognised() {
         let redaction = Redaction::new(["AbCdEf-GhI"]).unwrap();
         assert!(redaction.is_in_name("x-abcdef-ghi") && !redaction.is_in_name("x-abcdef"));
+        let redaction = Redaction::new(["AB.cd_EF/gh"]).unwrap();
+        assert!(redaction.is_in_name("x-ab.cd_ef%2fgh"));
     }
 
     #[test]

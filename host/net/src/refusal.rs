@@ -75,6 +75,14 @@ pub enum NetRefused {
         /// The target of the request.
         target: Target,
     },
+    /// A request that carries a secret without encryption goes to a private address alone.
+    #[error(
+        "`{host}` has a public address, to which no secret is sent without encryption; request it by `https://`"
+    )]
+    PlainAddress {
+        /// The host.
+        host: HostName,
+    },
     /// The secret has no usable value.
     #[error("the secret `{name}` has no usable value: {reason}")]
     SecretValue {
@@ -118,7 +126,7 @@ impl NetRefused {
             Self::Name { .. } => "name_unresolved",
             Self::Connections => "too_many_requests",
             Self::Part => "part_of_secret_refused",
-            Self::PlainSecret { .. } => "secret_unencrypted",
+            Self::PlainSecret { .. } | Self::PlainAddress { .. } => "secret_unencrypted",
             Self::SecretValue { .. } => "secret_unusable",
             Self::Encoded { .. } => "response_encoded",
             Self::Body { .. } => "body_refused",

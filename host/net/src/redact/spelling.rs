@@ -5,8 +5,55 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use std::fmt::Write as _;
 
-/// The end of a line inside of Base64, as it is or escaped for JSON, with its length in bytes.
-const LINE_END: (&str, usize) = (r"(?:\r?\n[ \t]?|\\{1,2}r\\{1,2}n|\\{1,2}n)?", 6);
+/// The end of a line inside of Base64, as it is or escaped for JSON, HTML or an address, and the
+/// indent of the next line, with their greatest length in bytes.
+const LINE_END: (&str, usize) =
+    (r"(?:(?:\r?\n|(?:\\{1,2}r)?\\{1,2}n|(?:%0[dD])?%0[aA]|(?:&#13;)?&#10;)[ \t]{0,4})?", 14);
+
+/// The names of ASCII punctuation in HTML, where it has any, from the list of the HTML standard
+/// ("named character references").
+const NAMES: [(char, &str); 40] = [
+    ('!', "excl"),
+    ('"', "quot"),
+    ('"', "QUOT"),
+    ('#', "num"),
+    ('$', "dollar"),
+    ('%', "percnt"),
+    ('&', "amp"),
+    ('&', "AMP"),
+    ('\'', "apos"),
+    ('(', "lpar"),
+    (')', "rpar"),
+    ('*', "ast"),
+    ('*', "midast"),
+    ('+', "plus"),
+    (',', "comma"),
+    ('.', "period"),
+    ('/', "sol"),
+    (':', "colon"),
+    (';', "semi"),
+    ('<', "lt"),
+    ('<', "LT"),
+    ('=', "equals"),
+    ('>', "gt"),
+    ('>', "GT"),
+    ('?', "quest"),
+    ('@', "commat"),
+    ('[', "lsqb"),
+    ('[', "lbrack"),
+    ('\\', "bsol"),
+    (']', "rsqb"),
+    (']', "rbrack"),
+    ('^', "Hat"),
+    ('_', "lowbar"),
+    ('_', "UnderBar"),
+    ('`', "grave"),
+    ('{', "lcub"),
+    ('{', "lbrace"),
+    ('|', "verbar"),
+    ('}', "rcub"),
+    ('}', "rbrace"),
+];
 
 /// One family of spellings.
 pub(super) struct Spelling {
@@ -119,16 +166,11 @@ impl Forms {
     fn add_entities(&mut self, character: char) {
         let code = u32::from(character);
         let digits = hex(code, 1);
-        self.add(format!("&#(?:[xX]0{{0,4}}{digits}|0{{0,4}}{code});"), 16);
-        let name = match character {
-            '&' => "amp",
-            '<' => "lt",
-            '>' => "gt",
-            '"' => "quot",
-            '\'' => "apos",
-            _ => return,
-        };
-        self.add(format!("&{name};"), name.len() + 2);
+        // Browsers read a number and some names without the semicolon as well.
+        self.add(format!("&#(?:[xX]0{{0,4}}{digits}|0{{0,4}}{code});?"), 16);
+        for (_, name) in NAMES.iter().filter(|(of, _)| *of == character) {
+            self.add(format!("&{name};?"), name.len() + 2);
+        }
     }
 }
 

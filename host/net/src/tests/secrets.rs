@@ -69,6 +69,22 @@ async fn guest_can_neither_set_nor_keep_the_header() {
 }
 
 #[tokio::test]
+async fn header_of_the_host_has_no_other_spelling() {
+    let server = Server::echo().await;
+    let mut call = call(&server);
+    let mut is_forbidden =
+        |name: &'static str| call.data.hooks.is_forbidden_header(&HeaderName::from_static(name));
+    for name in ["transfer_encoding", "content_length", "x_http_method_override", "x-method"] {
+        assert!(is_forbidden(name), "{name}");
+    }
+    assert!(!is_forbidden("content-length") && !is_forbidden("content-type"));
+    let mut own = request("GET", &url(&server));
+    own.headers_mut().insert("accept_encoding", HeaderValue::from_static("gzip"));
+    call.fetch(own).await.unwrap();
+    assert!(server.heads().iter().all(|head| !head.contains("gzip")), "{:?}", server.heads());
+}
+
+#[tokio::test]
 async fn repeated_secret_is_redacted_in_every_form() {
     let percent = SECRET
         .replace('/', "%2F")
@@ -168,6 +184,19 @@ async fn secret_is_not_sent_to_a_public_host_without_encryption() {
     let mut call = Call::new(&local(), granted, SideEffects::Read);
     assert!(call.get("http://server.test/").await.is_err());
     assert_eq!(call.refusal(), "secret_unencrypted");
+}
+
+#[tokio::test]
+async fn secret_is_not_sent_to_a_public_address_without_encryption_whatever_the_rule_allows() {
+    for host in ["8.8.4.4", "public.test"] {
+        let secret = Secret::parse("KEY", host, "x-key").unwrap();
+        let rule = format!("GET http://{host} private");
+        let granted = with_secrets(&[&rule], vec![secret], &key);
+        let network = network(&[("public.test", &["8.8.4.4"])]);
+        let mut call = Call::new(&network, granted, SideEffects::Read);
+        assert!(call.get(&format!("http://{host}/")).await.is_err());
+        assert_eq!(call.refusal(), "secret_unencrypted", "{host}");
+    }
 }
 
 #[tokio::test]
