@@ -1,11 +1,17 @@
 //! A revocation outlives the entry that it was made for, and reaches a running server.
 
 use crate::{approve, host, lock, plugin, program};
+use palisade::confirm::{Answer, ConfirmationRequest, Confirmer, Unavailable};
+use palisade::plugins::Shipped;
+use palisade::policy::{Mode, Policy};
+use palisade::{BoxFuture, CacheMode, Call, Host, SideEffects};
 use palisade_tests::World;
+use palisade_tests::guest::cache;
 use palisade_tests::mcp::Client;
 use palisade_trust::{Keys, LockedPlugins, Review};
 use serde_json::json;
 use std::fs;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -30,6 +36,19 @@ fn revoked_bytes_stay_revoked_after_a_fixed_version_is_approved() {
         .run()
         .exits_with(4)
         .stderr_contains(&["only a person at a terminal approves it again"]);
+}
+
+#[test]
+fn revocation_names_what_else_has_the_same_bytes() {
+    let world = World::new();
+    let bytes = plugin("look").build();
+    world.install("git", &bytes);
+    world.install("twin", &bytes);
+    let _ = program(&world, &["approve", "--all", "--yes"]).run();
+    let ran = program(&world, &["revoke", "git"]).run().exits_with(0);
+    ran.stderr_contains(&["`twin` has the same bytes, and is revoked with it"]);
+    let again = program(&world, &["revoke", "git"]).run().exits_with(0);
+    assert!(again.stdout.contains("`git` was revoked before."), "{again:?}");
 }
 
 #[test]
@@ -67,4 +86,41 @@ fn revocation_reaches_a_running_server_that_watches_nothing() {
     assert!(!answer.to_string().contains("done"), "{answer}");
     let (ran, _) = client.end();
     assert!(ran.stderr.contains("removed") && ran.stderr.contains("git.wasm"), "{ran:?}");
+}
+
+/// A confirmer whose person revokes the plugin elsewhere, and then allows the call.
+struct Revoking<'a>(&'a World);
+
+impl Confirmer for Revoking<'static> {
+    fn confirm<'a>(
+        &'a self,
+        _: &'a ConfirmationRequest,
+    ) -> BoxFuture<'a, Result<Answer, Unavailable>> {
+        let _ = program(self.0, &["revoke", "git"]).run().exits_with(0);
+        Box::pin(async { Ok(Answer::Allow) })
+    }
+}
+
+#[test]
+fn answer_after_a_revocation_allows_nothing() {
+    // The confirmer outlives the test's frame.
+    let world: &'static World = Box::leak(Box::new(World::new()));
+    world.install("git", &plugin("look").build());
+    approve(world);
+    let host = Host::builder()
+        .workspace(world.root())
+        .shipped(Shipped::LeftOut)
+        .plugins(world.plugins())
+        .policy(Policy::default().with_class(SideEffects::Read, Mode::Prompt))
+        .confirmer(Arc::new(Revoking(world)))
+        .approvals(Arc::new(LockedPlugins::open(lock(world)).unwrap()))
+        .cache(CacheMode::Directory(cache()))
+        .build()
+        .unwrap();
+    let call = Call::new("look", json!({}));
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let result = runtime.block_on(host.dispatch(host.session(), call));
+    let error = result.error().unwrap();
+    assert_eq!(error.class().as_str(), "permission_denied", "{result:?}");
+    assert!(format!("{:?}", error.reason()).contains("is not approved"), "{result:?}");
 }

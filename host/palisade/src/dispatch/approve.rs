@@ -3,6 +3,7 @@
 pub(crate) mod question;
 mod summary;
 
+use super::errors::not_approved;
 use super::pipeline::Pipeline;
 use super::requester::AnswerScope;
 use crate::confirm::Answer;
@@ -108,6 +109,9 @@ async fn confirm(
     let at = Instant::now() + after;
     let (input, answer) =
         question::ask(pipeline, input, standing.as_ref(), decision, after).await?;
+    if matches!(answer, Answer::Allow | Answer::Always) {
+        check_not_revoked(pipeline).await?;
+    }
     match answer {
         Answer::Deny => Err(ErrorKind::UserDenied),
         Answer::None => Err(ErrorKind::NoAnswer),
@@ -115,6 +119,17 @@ async fn confirm(
             Ok((input, None))
         }
         Answer::Always | Answer::Allow => Ok((input, Some(Expiry { at, after }))),
+    }
+}
+
+/// Refuses a call whose plugin was revoked while its question was open: the answer came too late.
+async fn check_not_revoked(pipeline: &Pipeline<'_>) -> Result<(), ErrorKind> {
+    let Some(digest) = pipeline.tool.origin().digest() else { return Ok(()) };
+    let ask = pipeline.dispatcher.revoked_since.clone();
+    let revoked = tokio::task::spawn_blocking(move || ask(digest)).await;
+    match revoked.map_err(ErrorKind::failed_inside_host)? {
+        None => Ok(()),
+        Some(why) => Err(not_approved(pipeline.tool.definition().name().as_str(), &why)),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::registry::{Origin, Registered, Registry, ToolNotFound};
 use crate::sandbox::{Limits, PluginSettings, limits};
 use crate::session::Floor;
 use crate::tool::error::named;
-use crate::tool::{ErrorKind, Places, SideEffects};
+use crate::tool::{Digest, ErrorKind, Places, SideEffects};
 use crate::workspace::{Commands, Protection, Workspace};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,6 +23,9 @@ use std::time::Duration;
 /// Finds the plugin without approval that has a tool of this name.
 pub(crate) type FindUnapproved = dyn Fn(&str) -> Option<Unapproved> + Send + Sync;
 
+/// Returns the refusal of loaded bytes whose approval was revoked since. It reads files.
+pub(crate) type AskAgain = dyn Fn(Digest) -> Option<Unapproved> + Send + Sync;
+
 /// The dispatcher: everything that a call needs besides its session. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Dispatcher {
@@ -31,6 +34,8 @@ pub(crate) struct Dispatcher {
     pub(crate) compiling: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
     /// Returns the plugin without approval that has a tool.
     pub(crate) unapproved: Arc<FindUnapproved>,
+    /// Asks again for the approval of a plugin's bytes.
+    pub(crate) revoked_since: Arc<AskAgain>,
     pub(crate) confirmer: Arc<dyn Confirmer>,
     /// What binds the sessions that this host has not begun.
     pub(crate) floor: Arc<Floor>,

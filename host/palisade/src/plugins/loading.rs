@@ -27,6 +27,7 @@ use super::sources::Sources;
 use super::{reserved, scan};
 use crate::execution::Factory;
 use crate::registry::{ListingPosition, RegisterError, Registered};
+use crate::tool::Digest;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -123,6 +124,15 @@ impl Loading {
     ) -> impl Fn(&str) -> Option<Unapproved> + Send + Sync + 'static {
         let work = Arc::downgrade(&self.0);
         move |tool| work.upgrade()?.unapproved_with(tool)
+    }
+
+    /// Returns a function that asks again for the approval of loaded bytes. It holds a weak
+    /// reference.
+    pub(crate) fn revoked_since(
+        &self,
+    ) -> impl Fn(Digest) -> Option<Unapproved> + Send + Sync + 'static {
+        let work = Arc::downgrade(&self.0);
+        move |digest| work.upgrade()?.revoked_since(digest)
     }
 
     /// Returns the files that hold the approvals.

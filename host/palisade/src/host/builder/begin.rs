@@ -63,6 +63,7 @@ impl HostBuilder {
             registry,
             compiling: Arc::new(loading.names_of_compiling()),
             unapproved: Arc::new(loading.unapproved_with()),
+            revoked_since: Arc::new(loading.revoked_since()),
             confirmer: self.confirmer.unwrap_or_else(|| Arc::new(NoConfirmer)),
             events,
             recorder: self.recorder,

@@ -4,6 +4,7 @@ use super::slot::Slot;
 use super::work::{Work, lock};
 use crate::plugins::approval::{NotApproved, PluginApproval};
 use crate::plugins::plugin::Plugin;
+use crate::tool::Digest;
 use std::sync::Arc;
 
 /// The plugin without approval that has a tool.
@@ -29,6 +30,25 @@ impl Work {
         let decided = lock(&self.decided);
         let plugins = decided.values().filter_map(Slot::unapproved);
         plugins.map(|(plugin, _)| plugin.clone()).collect()
+    }
+
+    /// Asks again for the approval of the plugin with these bytes, which a person may have revoked
+    /// since it was loaded. Returns the refusal if it is approved no more. It reads files.
+    pub(super) fn revoked_since(&self, digest: Digest) -> Option<Unapproved> {
+        let is_it = |plugin: &&Plugin| plugin.digest() == digest;
+        let plugin = {
+            let decided = lock(&self.decided);
+            let known = |slot: &Slot| {
+                let latest = slot.latest.plugin.as_ref().ok().filter(is_it);
+                latest.or_else(|| slot.standing.as_ref().filter(is_it)).cloned()
+            };
+            decided.values().find_map(known)?
+        };
+        self.task.approvals.scan_begins();
+        match self.task.approvals.of(&plugin) {
+            PluginApproval::Missing(why) => Some(Unapproved { plugin: plugin.name.clone(), why }),
+            PluginApproval::Approved | PluginApproval::ThisRun => None,
+        }
     }
 
     /// Returns the first plugin without approval that has a tool of this name.
