@@ -16,6 +16,7 @@ mod completions;
 mod config;
 mod console;
 mod core_file;
+mod deciding;
 mod demo;
 mod destination;
 mod dev;

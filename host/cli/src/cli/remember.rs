@@ -2,7 +2,7 @@
 //! workspaces: a tool that changed one of them there would decide about the calls of a later run.
 
 use super::args::Common;
-use super::{adapt, setup, trust};
+use super::{adapt, deciding, setup};
 use crate::config::{FileConfig, Settings};
 use palisade::internal::{Recorded, recorded_settings, remember, within};
 use palisade::workspace::LastLink;
@@ -22,8 +22,8 @@ pub(super) fn for_other_runs(common: &Common, settings: &Settings) {
     // The usual file is hidden from every run.
     for file in files.iter().filter(|file| setup::usual_file().as_ref() != Some(*file)) {
         record(Recorded::Settings, file);
-        // Its content is no secret, but a tool that changed it would approve a plugin.
-        trust::beside_all(file).for_each(|path| record(Recorded::Plugins, &path));
+        deciding::beside(file).for_each(|path| record(Recorded::Decisions, &path));
+        deciding::plugins_beside(file).iter().for_each(|path| record(Recorded::Plugins, path));
     }
     let others = files.into_iter().chain(recorded_settings()).filter(|it| Some(it) != own.as_ref());
     let named = plugin_directories(others.collect());

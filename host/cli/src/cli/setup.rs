@@ -3,7 +3,9 @@
 use super::args::Common;
 use super::exit::{Exit, Failure};
 use super::progress::Loading;
-use super::{adapt, grants, hint, journal, output, plugins, remember, token, trust, unconnected};
+use super::{
+    adapt, deciding, grants, hint, journal, output, plugins, remember, token, trust, unconnected,
+};
 use crate::config::{Origin, Settings, Value};
 use palisade::CallMode;
 use palisade::internal::within;
@@ -200,11 +202,13 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> Result<HostBuilde
     };
     let named = journal::Place::of(None, &settings.journal).hidden();
     let files = user_files(common);
-    let locks: Vec<PathBuf> = files.iter().flat_map(|file| trust::beside_all(file)).collect();
-    let granted: Vec<PathBuf> = files.iter().filter_map(|file| grants::beside(file)).collect();
-    let hidden = files.into_iter().chain(locks).chain(granted).chain(token::folders());
+    let deciding: Vec<PathBuf> = files.iter().flat_map(|file| deciding::beside(file)).collect();
+    let plugins: Vec<PathBuf> =
+        files.iter().filter_map(|it| deciding::plugins_beside(it)).collect();
+    let hidden = files.into_iter().chain(deciding).chain(token::folders());
     let hidden = hidden.chain(journal::folders()).chain(named);
     let base = hidden.fold(base, HostBuilder::deny_read);
+    let base = plugins.into_iter().fold(base, HostBuilder::protect);
     let loading = Loading::observer();
     let base = settings
         .tool_concurrency

@@ -33,6 +33,9 @@ pub enum Recorded {
     Cache,
     /// A configuration file of the user, which tools may not even read.
     Settings,
+    /// A file beside a configuration file that decides about plugins, such as their approvals or
+    /// their grants. Tools may not even read it.
+    Decisions,
     /// A directory of plugins, which tools may not change.
     Plugins,
     /// A journal of calls, which tools may not even read.
@@ -43,7 +46,7 @@ impl Recorded {
     /// Returns whether tools may read the path.
     pub(super) fn reading(self) -> Reading {
         match self {
-            Self::Cache | Self::Settings | Self::Journal => Reading::Refused,
+            Self::Cache | Self::Settings | Self::Decisions | Self::Journal => Reading::Refused,
             Self::Plugins => Reading::Allowed,
         }
     }
@@ -53,6 +56,7 @@ impl Recorded {
         match self {
             Self::Cache => "cache",
             Self::Settings => "settings",
+            Self::Decisions => "decisions",
             Self::Plugins => "plugins",
             Self::Journal => "journal",
         }
@@ -61,7 +65,7 @@ impl Recorded {
     /// Returns the kind of a record. One without a known kind is read strictly.
     fn from_name(name: &Path) -> Self {
         let is_of = |kind: &Self| name.extension().is_some_and(|it| it == kind.extension());
-        [Self::Settings, Self::Plugins, Self::Journal]
+        [Self::Settings, Self::Decisions, Self::Plugins, Self::Journal]
             .into_iter()
             .find(is_of)
             .unwrap_or(Self::Cache)
