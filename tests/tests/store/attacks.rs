@@ -139,6 +139,63 @@ fn new_signer_and_missing_signature_are_refused() {
 }
 
 #[test]
+fn approved_bytes_keep_their_signer_when_they_are_added_again() {
+    let world = World::new();
+    let (first, first_key) = keys(&world, "first");
+    let (second, second_key) = keys(&world, "second");
+    let bytes = plugin("look");
+    let mirror = Mirror::new(bytes.clone(), Some(signature(&world, &first, &bytes)));
+    trust(&world, &[&first_key, &second_key], &mirror.url());
+    let _ = add(&world, &mirror.url()).run().exits_with(0);
+    let before = lock_text(&world);
+    mirror.changes(bytes.clone(), None);
+    add(&world, &mirror.url()).run().exits_with(6).stderr_contains(&["there is no signature"]);
+    mirror.changes(bytes.clone(), Some(signature(&world, &second, &bytes)));
+    add(&world, &mirror.url()).run().exits_with(4).stderr_contains(&["was signed with"]);
+    assert_eq!(lock_text(&world), before);
+    looks(&world);
+}
+
+#[test]
+fn another_spelling_of_a_source_does_not_evade_its_key() {
+    let world = World::new();
+    let (_, key) = keys(&world, "first");
+    let mirror = Mirror::new(plugin("look"), None);
+    let port = mirror.server.port();
+    for configured in [format!("http://localhost:{port}/"), format!("http://LocalHost.:0{port}")] {
+        trust(&world, &[&key], &configured);
+        for host in ["localhost", "LOCALHOST", "localhost."] {
+            for port in [format!("{port}"), format!("0{port}")] {
+                let ran = add(&world, &format!("http://{host}:{port}/git.wasm")).run();
+                ran.exits_with(6).stderr_contains(&["there is no signature"]);
+            }
+        }
+    }
+    for path in ["x/../git.wasm", "/git.wasm", "%67it.wasm"] {
+        let ran = add(&world, &format!("http://localhost:{port}/{path}")).run().exits_with(2);
+        ran.stderr_contains(&["an unusual spelling"]);
+    }
+    assert!(files(&world).is_empty() && mirror.server.requests().len() >= 12);
+}
+
+#[test]
+fn file_that_was_put_into_the_folder_is_not_approved_as_that_of_a_source() {
+    let world = World::new();
+    let mirror = Mirror::new(plugin("look"), None);
+    let _ = add(&world, &mirror.url()).run().exits_with(0);
+    let before = lock_text(&world);
+    let evil = plugin("peek");
+    let hex = Digest::of(&evil).to_string().replace("sha256:", "");
+    let name = &files(&world)[0];
+    let own = name.split_once('@').unwrap().1.strip_suffix(".wasm").unwrap();
+    fs::write(folder(&world).join(name.replace(own, &hex[..own.len()])), &evil).unwrap();
+    let ran = program(&world, &["approve", "git", "--yes"]).run().exits_with(6);
+    ran.stderr_contains(&["palisade update"]);
+    assert_eq!(lock_text(&world), before);
+    looks(&world);
+}
+
+#[test]
 fn mirror_with_other_bytes_than_the_digest_says_is_refused() {
     let world = World::new();
     let registry = Registry::start();

@@ -141,3 +141,13 @@ fn resources_and_prompts_of_a_new_plugin_are_shown_in_full() {
         assert!(shown.contains(part), "{part}: {shown}");
     }
 }
+
+#[test]
+fn plugin_whose_tool_has_a_taken_name_is_said_not_to_load() {
+    let world = World::new();
+    world.install("git", &plugin("look").build());
+    approve(&world);
+    world.install("late", &plugin("look").extra("(func $late)").build());
+    let ran = program(&world, &["approve", "late", "--yes"]).run().exits_with(0);
+    ran.stderr_contains(&["`late` will not load", "the tool `look`", "`prefix`"]);
+}

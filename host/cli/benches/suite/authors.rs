@@ -70,7 +70,13 @@ impl Language {
         self.palisade(directory.path(), &["new", PROJECT, "--lang", self.name]);
         if self.name == "js" {
             let mut npm = Command::new("npm");
-            npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]);
+            npm.args([
+                "install",
+                "--ignore-scripts",
+                "--no-audit",
+                "--no-fund",
+                "--prefer-offline",
+            ]);
             npm.arg("--cache").arg(toolchain::packages("npm-cache"));
             let _ = toolchain::run(npm.current_dir(directory.path().join(PROJECT)));
         }

@@ -12,6 +12,7 @@ use super::output;
 use super::prompt::{self, YesNo};
 use super::wrap::columns;
 use super::{hint, setup, trust, unconnected};
+use palisade::Host;
 use palisade::plugins::{Cause, Plugin};
 use palisade::tool::text::elided;
 use palisade_trust::{Keys, LockedPlugins, Obstacle, Review};
@@ -62,7 +63,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
         output::text(&output::prose(&nothing))?;
         return Ok(Exit::Ok);
     }
-    let run = Run { common, args, locked: &locked, keys: &keys, lock: &lock };
+    let run = Run { common, args, host: &host, locked: &locked, keys: &keys, lock: &lock };
     let mut exit = Exit::Ok;
     for (index, plugin) in plugins.iter().enumerate() {
         let one = run.decide(plugin, Position { index, of: plugins.len() })?;
@@ -104,6 +105,7 @@ pub(super) struct Position {
 struct Run<'a> {
     common: &'a Common,
     args: &'a Args,
+    host: &'a Host,
     locked: &'a LockedPlugins,
     keys: &'a Keys,
     lock: &'a Path,
@@ -117,6 +119,7 @@ impl Run<'_> {
             Ok(review) => review,
             Err(exit) => return Ok(exit),
         };
+        tell_taken_names(self.host, plugin);
         let digest = args.digest.as_deref();
         let asking = Asking { of: Occasion::Choice, consent: args.consent, digest, position };
         match ask_for(self.common, &asking, plugin, &review)? {
@@ -136,6 +139,22 @@ impl Run<'_> {
                 output::problem("refused:", &line);
                 Ok(Exit::Denied)
             }
+        }
+    }
+}
+
+/// Tells that a plugin will not load after its approval, because another one has a name of its tools.
+fn tell_taken_names(host: &Host, plugin: &Plugin) {
+    let registry = host.registry();
+    for tool in plugin.tools() {
+        let tool = tool.definition().name().as_str();
+        let Ok(owner) = registry.get(tool) else { continue };
+        if owner.origin().digest() != Some(plugin.digest()) {
+            let name = elided(plugin.name(), 128);
+            output::note(&format!(
+                "`{name}` will not load, also if it is approved: the tool `{tool}` is that of another plugin or of this program; a `prefix` for its tools in its settings avoids that (`[plugins.NAME]` in palisade.toml)"
+            ));
+            return;
         }
     }
 }

@@ -15,6 +15,7 @@ use palisade::tool::text::visible;
 use palisade::{Host, HostBuilder};
 use palisade_net::{GrantFile, Grants, Holder, NameServer, Network, PluginEntry};
 use palisade_trust::LockedPlugins;
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -168,10 +169,19 @@ fn entries(common: &Common, file: &GrantFile) -> Result<Vec<Entry>, Failure> {
 }
 
 fn resolved(entries: &[Entry], settings: &NetworkSettings) -> Result<Grants, Failure> {
+    // A plugin may have grants by its bytes and by its signer: it has both.
+    let mut merged: HashMap<Digest, PluginEntry> = HashMap::new();
+    for (plugin, entry) in entries {
+        match merged.get_mut(plugin) {
+            Some(first) => first.grants.extend(entry.grants.iter().cloned()),
+            None => drop(merged.insert(*plugin, entry.clone())),
+        }
+    }
     let grants = Grants::new(network(settings)?);
-    let add =
-        |grants: Grants, (plugin, entry): &Entry| grants.plugin(*plugin, entry.resolve(&variable));
-    Ok(entries.iter().fold(grants, add))
+    let add = |grants: Grants, (plugin, entry): (Digest, PluginEntry)| {
+        grants.plugin(plugin, entry.resolve(&variable))
+    };
+    Ok(merged.into_iter().fold(grants, add))
 }
 
 /// Returns the value of an environment variable of this process.

@@ -91,11 +91,14 @@ impl<'a> Installing<'a> {
     }
 
     /// Asks about a plugin, and installs it after a yes. A plugin that is approved as it is was
-    /// asked about before.
+    /// asked about before, unless its signature is another one now, or gone.
     pub(super) fn install(&self, asking: &Asking<'_>, looked: &Looked) -> Result<Exit, Failure> {
         let exit = match looked.review.state {
-            State::Approved => Exit::Ok,
-            _ => ask_for(self.common, asking, &looked.plugin, &looked.review)?,
+            State::Approved if looked.review.obstacles().is_empty() => Exit::Ok,
+            _ => {
+                self.tell_grants_of_signer(&looked.review.entry)?;
+                ask_for(self.common, asking, &looked.plugin, &looked.review)?
+            }
         };
         if exit != Exit::Ok {
             return Ok(exit);
@@ -132,19 +135,47 @@ impl<'a> Installing<'a> {
         Ok(())
     }
 
-    /// Tells of the grants that a plugin has under these bytes or others.
+    /// Tells of the grants that a plugin had by its bytes.
     pub(super) fn tell_grants(&self, name: &str, advice: &str) -> Result<(), Failure> {
-        let file = grants::read(self.common)?;
-        // The grants of a signer go on.
-        let is_bound = |entry: &&PluginEntry| {
-            entry.plugin == name && matches!(entry.holder, Holder::Digest(_))
-        };
-        for entry in file.entries().iter().filter(is_bound) {
-            for grant in &entry.grants {
-                output::note(&format!("it had the grant `{grant}`; {advice}"));
-            }
+        let is_bound = |entry: &PluginEntry| matches!(entry.holder, Holder::Digest(_));
+        for grant in self.grants_of(name, is_bound)? {
+            output::note(&format!("it had the grant `{grant}`; {advice}"));
         }
         Ok(())
+    }
+
+    /// Tells of the grants that a plugin gets with its approval, because they were given to its
+    /// signer: nobody is asked about them again.
+    fn tell_grants_of_signer(&self, entry: &Entry) -> Result<(), Failure> {
+        let Some(signer) = entry.signer.as_ref().map(ToString::to_string) else { return Ok(()) };
+        let is_of_signer =
+            |entry: &PluginEntry| matches!(&entry.holder, Holder::Signer(key) if *key == signer);
+        for grant in self.grants_of(&entry.name, is_of_signer)? {
+            output::note(&format!(
+                "with the approval it has the grant `{grant}`, which was given to its signer"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Tells of the grants of a removed plugin that were given to its signer, and stay.
+    pub(super) fn tell_lasting_grants(&self, name: &str, advice: &str) -> Result<(), Failure> {
+        let is_of_signer = |entry: &PluginEntry| matches!(entry.holder, Holder::Signer(_));
+        for grant in self.grants_of(name, is_of_signer)? {
+            output::note(&format!("its signer has the grant `{grant}`, which stays; {advice}"));
+        }
+        Ok(())
+    }
+
+    /// Returns the grants of a plugin that are meant, as a person reads them.
+    fn grants_of(
+        &self,
+        name: &str,
+        is_meant: impl Fn(&PluginEntry) -> bool,
+    ) -> Result<Vec<String>, Failure> {
+        let file = grants::read(self.common)?;
+        let meant = file.entries().iter().filter(|entry| entry.plugin == name && is_meant(entry));
+        Ok(meant.flat_map(|entry| entry.grants.iter().map(ToString::to_string)).collect())
     }
 }
 

@@ -5,7 +5,7 @@ use super::exit::{Exit, Failure};
 use super::{output, setup, trust, unconnected};
 use palisade::plugins::Plugin;
 use palisade::tool::text::elided;
-use palisade_trust::{Lock, State};
+use palisade_trust::{Entry, Lock, State};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,26 +18,71 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
         )
     };
     let path = trust::lock_path(common).ok_or_else(missing)?;
-    let source = args.source.as_deref().map(std::path::absolute).transpose()?;
-    let source = source.as_ref().map(|source| source.to_string_lossy());
-    let approvals = match path.exists() {
-        true => Lock::update(&path, |lock| lock.revoke(&args.plugin, source.as_deref()))?,
-        false => 0,
+    let source = args.source.as_deref().map(source_of).transpose()?;
+    let done = match path.exists() {
+        true => Lock::update(&path, |lock| Done::new(lock, &args.plugin, source.as_deref()))?,
+        false => Done::default(),
     };
-    if approvals == 0 {
+    if done.approvals == 0 {
         let waiting = waiting(common, &args.plugin, args.source.as_deref())?;
-        if waiting.is_empty() {
-            return Err(missing());
+        match waiting.is_empty() {
+            true if done.was_revoked => {
+                output::text(&output::prose(&format!("`{name}` was revoked before.")))?;
+                return Ok(Exit::Ok);
+            }
+            true => return Err(missing()),
+            false => {}
         }
         Lock::update(&path, |lock| {
             waiting.iter().for_each(|plugin| lock.revoke_bytes(plugin.name(), plugin.digest()));
         })?;
+    }
+    for other in done.others {
+        output::note(&format!(
+            "`{}` has the same bytes, and is revoked with it",
+            elided(&other, 128)
+        ));
     }
     let text = format!(
         "`{name}` is revoked: none of its tools can be called any more. A running `palisade serve` notices that within two seconds."
     );
     output::text(&output::prose(&text))?;
     Ok(Exit::Ok)
+}
+
+/// What a revocation did to the lock.
+#[derive(Default)]
+struct Done {
+    /// The approvals that it took back.
+    approvals: usize,
+    /// Whether the plugin was revoked before.
+    was_revoked: bool,
+    /// The other approved plugins with the same bytes.
+    others: Vec<String>,
+}
+
+impl Done {
+    /// Revokes a plugin.
+    fn new(lock: &mut Lock, name: &str, source: Option<&str>) -> Self {
+        let is_it = |entry: &&Entry| {
+            entry.name == name && source.is_none_or(|source| entry.source == source)
+        };
+        let own: Vec<Entry> = lock.entries().iter().filter(is_it).cloned().collect();
+        let has_bytes = |entry: &&Entry| own.iter().any(|it| it.digest == entry.digest);
+        let others = lock.entries().iter().filter(|entry| !is_it(entry) && entry.revoked.is_none());
+        let others = others.filter(has_bytes).map(|entry| entry.name.clone()).collect();
+        let was_revoked = own.iter().any(|entry| entry.revoked.is_some());
+        Self { approvals: lock.revoke(name, source), was_revoked, others }
+    }
+}
+
+/// Returns a source as the lock has it: a URL as it is, and a directory as an absolute path.
+fn source_of(source: &Path) -> Result<String, Failure> {
+    let text = source.to_string_lossy();
+    match text.contains("://") {
+        true => Ok(text.into_owned()),
+        false => Ok(std::path::absolute(source)?.to_string_lossy().into_owned()),
+    }
 }
 
 /// Returns the plugins of this name that were never approved and are not revoked.

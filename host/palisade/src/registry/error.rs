@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 /// The error for a name that is taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the tool `{name}` already exists, {owner}; use another name, such as `{suggestion}`")]
+#[error(
+    "the tool `{name}` already exists, {owner}; use another name, such as `{suggestion}`, or give the plugin a prefix in its settings (`[plugins.NAME]`)"
+)]
 pub struct DuplicateTool {
     name: String,
     owner: Arc<str>,

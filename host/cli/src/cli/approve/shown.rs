@@ -4,6 +4,7 @@ use crate::cli::args::Common;
 use crate::cli::{inspect, wishes, wrap};
 use palisade::SideEffects;
 use palisade::plugins::Plugin;
+use palisade::tool::offer::Offer;
 use palisade::tool::text::elided;
 use palisade_trust::{Review, State, Verified};
 use serde_json::{Value, json};
@@ -45,19 +46,19 @@ pub(in crate::cli) fn text(
 }
 
 /// Sums up directly above the question: the tools of each class, the widest class first, with the
-/// sandbox that they get.
+/// sandbox that they get. Documents and prompts run in the sandbox of class read.
 fn classes(plugin: &Plugin, room: usize) -> String {
     let of = |class: &SideEffects| {
         let tools = plugin.definitions().iter().filter(|tool| tool.side_effects() == *class);
         let names: Vec<&str> = tools.map(|tool| tool.name().as_str()).collect();
-        let line = format!(
-            "{}: {} ({})",
-            counted(names.len()),
-            elided(&names.join(", "), MAX_NAMES),
-            inspect::sandbox_of(plugin, *class)
-        );
+        let tools = (!names.is_empty())
+            .then(|| format!("{}: {}", counted(names.len()), elided(&names.join(", "), MAX_NAMES)));
+        let offered = (*class == SideEffects::Read && *plugin.offer() != Offer::default())
+            .then(|| "documents or prompts".to_owned());
+        let those: Vec<String> = tools.into_iter().chain(offered).collect();
+        let line = format!("{} ({})", those.join("; "), inspect::sandbox_of(plugin, *class));
         let begin = format!("{INDENT}{:<9}  ", class.as_str());
-        (!names.is_empty()).then(|| wrap::hanging(&begin, "      ", &line, room))
+        (!those.is_empty()).then(|| wrap::hanging(&begin, "      ", &line, room))
     };
     let mut classes = SideEffects::ALL.to_vec();
     classes.sort_unstable();
