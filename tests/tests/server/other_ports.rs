@@ -142,3 +142,18 @@ fn half_of_a_login_ends_no_login() {
     assert_eq!(page.post("/logout", &json!({})).status, 204);
     is_refused(&page.get("/confirmations"), "login_ended", "both halves have ended");
 }
+
+/// A login ends within a day, so that it must not be able to make another one.
+#[test]
+fn login_makes_no_further_login() {
+    let world = World::new();
+    let api = served(&world, &[]);
+    let Halves { cookie, page_key } = Halves::of(&api);
+    let page = with_key(own_page(&api).with("Cookie", &cookie), &page_key);
+    assert_eq!(page.post("/sessions", &json!({})).status, 201, "it is the operator's");
+    let refused = page.post("/logins", &json!({}));
+    assert_eq!(refused.status, 403, "{refused:?}");
+    assert_eq!(refused.message()["code"], "operator_token_needed", "{refused:?}");
+    let issued = api.operator.post("/logins", &json!({}));
+    assert!(issued.status == 200 && issued.message()["code"].is_string(), "{issued:?}");
+}
