@@ -3,7 +3,7 @@
 //
 //   node drive.mjs --url http://127.0.0.1:8700 --login CODE [--browser /usr/bin/chromium]
 //     [--only NAME,NAME] [--shots DIRECTORY] [--write write_file] [--run shell] [--control]
-//     [--client TOKEN]
+//     [--client TOKEN] [--operator TOKEN]
 //
 // The workspace of the server gets a few files `drive-*`. With `--control` the script writes
 // `restart` on a line of its own and goes on at the next line of its input. `question_expires`
@@ -12,6 +12,7 @@
 import { clients } from './clients.mjs';
 import { accessible, check, live, options, Place, sound } from './place.mjs';
 import { ALLOW, ARMED, DONE, HOSTILE, MARKUP, OVER } from './place.mjs';
+import { ports } from './ports.mjs';
 import { questions } from './questions.mjs';
 import { tabs } from './tabs.mjs';
 
@@ -338,7 +339,7 @@ const SCENARIOS = {
   },
 };
 
-Object.assign(SCENARIOS, questions(place), tabs(place), clients(place));
+Object.assign(SCENARIOS, questions(place), tabs(place), ports(place), clients(place));
 
 async function settled(page) {
   await page.waitForSelector('.body:not([aria-busy])');

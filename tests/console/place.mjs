@@ -1,5 +1,5 @@
 // What the scenarios in drive.mjs stand on: the options, the browser behind a proxy that can be
-// cut, and the server's API with the browser's own cookie.
+// cut, and the server's API with the browser's own login.
 
 import http from 'node:http';
 import { createRequire } from 'node:module';
@@ -36,6 +36,7 @@ export const { values: options } = parseArgs({
     write: { type: 'string', default: 'write_file' },
     run: { type: 'string', default: 'shell' },
     client: { type: 'string' },
+    operator: { type: 'string' },
     control: { type: 'boolean', default: false },
   },
 });
@@ -171,26 +172,15 @@ export class Place {
     return page;
   }
 
-  /** Sends a request that does not pass the wire. */
-  async api(method, path, body) {
-    const cookie = this.state.cookies.map(({ name, value }) => `${name}=${value}`).join('; ');
-    const headers = {
-      cookie,
-      origin: new URL(options.url).origin,
-      'content-type': 'application/json',
-    };
-    const answer = await fetch(options.url + path, {
-      method,
-      headers,
-      body: body && JSON.stringify(body),
-    });
-    const text = await answer.text();
-    return { status: answer.status, body: text === '' ? null : JSON.parse(text) };
+  /** Sends a request with the browser's login that does not pass the wire. */
+  api(method, path, body) {
+    return send(method, path, halves(this.state), body);
   }
 
   /** A code for one more login. */
   async code() {
-    const { body } = await this.api('POST', '/logins', {});
+    const authorization = `Bearer ${options.operator}`;
+    const { body } = await send('POST', '/logins', { authorization }, {});
     return body.code;
   }
 
@@ -251,6 +241,32 @@ export class Place {
     });
     lines.close();
   }
+}
+
+/** Sends a request with these headers, as a page of the server would. */
+export async function send(method, path, headers, body) {
+  const answer = await fetch(options.url + path, {
+    method,
+    headers: {
+      origin: new URL(options.url).origin,
+      'sec-fetch-site': 'same-origin',
+      'content-type': 'application/json',
+      ...headers,
+    },
+    body: body && JSON.stringify(body),
+  });
+  const text = await answer.text();
+  return { status: answer.status, body: text === '' ? null : JSON.parse(text) };
+}
+
+/** The headers with both halves of the login of a browser in this state. */
+export function halves({ cookies, origins }) {
+  const stored = origins.flatMap(({ localStorage }) => localStorage);
+  const key = stored.find(({ name }) => name === 'palisade page key /');
+  return {
+    cookie: cookies.map(({ name, value }) => `${name}=${value}`).join('; '),
+    'palisade-page-key': key?.value ?? '',
+  };
 }
 
 export function pause(ms) {

@@ -1,6 +1,7 @@
 // Scenarios with several tabs of one browser, which share one stream of events.
 
 import { accessible, ARMED, check, DONE, live, options, OVER, sound, until } from './place.mjs';
+import { halves, send } from './place.mjs';
 
 // More than the connections that a browser has to one address.
 const MANY = 8;
@@ -105,14 +106,9 @@ export const tabs = (place) => ({
     const second = await place.page(context);
     await second.goto(`${options.url}/#/history`);
     await live(second);
-    const [{ name, value }] = (await context.storageState()).cookies;
-    const asks = async () => {
-      const answer = await fetch(`${options.url}/confirmations`, {
-        headers: { cookie: `${name}=${value}` },
-      });
-      return answer.status;
-    };
-    check((await asks()) === 200, 'the cookie counts');
+    const login = halves(await context.storageState());
+    const asks = async () => (await send('GET', '/confirmations', login)).status;
+    check((await asks()) === 200, 'the login counts');
     await second.getByRole('button', { name: 'Sign out' }).click();
     for (const page of [first, second]) {
       await page.getByRole('heading', { name: 'Signed out' }).waitFor();
@@ -121,12 +117,15 @@ export const tabs = (place) => ({
     }
     check((await asks()) === 401, 'the login has ended at the server');
     check((await context.cookies()).length === 0, 'the cookie is gone');
+    check((await first.evaluate(() => localStorage.length)) === 0, 'the page key is gone');
     check(place.wire.streams === 0, `no stream is left: ${place.wire.streams}`);
     await sound(first, 'signed-out-again');
     await accessible(first, 'signed out again');
     await second.goto(`${options.url}/#login=${await place.code()}`);
-    await live(second);
-    await second.getByRole('button', { name: 'Sign out' }).waitFor();
+    for (const page of [second, first]) {
+      await live(page);
+      await page.getByRole('button', { name: 'Sign out' }).waitFor();
+    }
   },
 
   async failed_sign_out_says_so() {

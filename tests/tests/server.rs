@@ -28,6 +28,8 @@ mod mcp_client;
 mod mcp_sessions;
 #[path = "server/only_operator.rs"]
 mod only_operator;
+#[path = "server/other_ports.rs"]
+mod other_ports;
 #[path = "server/other_users.rs"]
 mod other_users;
 #[path = "server/systemd.rs"]

@@ -24,7 +24,8 @@ use std::time::Duration;
 /// The folder of the driver.
 const SOURCES: &str = "tests/console";
 /// The files of the driver.
-const DRIVER: [&str; 5] = ["drive.mjs", "place.mjs", "questions.mjs", "tabs.mjs", "clients.mjs"];
+const DRIVER: [&str; 6] =
+    ["drive.mjs", "place.mjs", "questions.mjs", "tabs.mjs", "ports.mjs", "clients.mjs"];
 /// The names of a browser that the driver can use, in order of preference.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 /// The text before the link in the output of the server.
@@ -89,7 +90,8 @@ fn drive(
     let mut server = stage.serve(questions)?;
     let mut command = Command::new(packages.node());
     command.arg("drive.mjs").arg("--control").arg("--browser").arg(browser);
-    command.args(["--url", &server.origin, "--login", &server.code, "--client", CLIENT]);
+    command.args(["--url", &server.origin, "--login", &server.code]);
+    command.args(["--client", CLIENT, "--operator", OPERATOR]);
     command.args(only.map(|only| ["--only", only]).into_iter().flatten());
     command.current_dir(packages.directory()).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut driver = command.spawn().context("starting the driver")?;

@@ -88,7 +88,8 @@ pub fn is_public(path: &str) -> bool {
 }
 
 /// Returns true for the paths whose answer to a `GET` lasts: streams of events. A program that
-/// accepts cookies lets only requests of its own pages open them.
+/// accepts cookies lets only requests of its own pages open them. Browsers send a cookie to each
+/// port of its host, so that a cookie alone proves nothing where others can listen.
 #[must_use]
 pub fn is_stream(path: &str) -> bool {
     path.ends_with("/events")

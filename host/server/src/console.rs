@@ -54,6 +54,7 @@ static FILES: &[File] = &files![
     "js/live.js",
     "js/main.js",
     "js/pace.js",
+    "js/page-key.js",
     "js/parts.js",
     "js/progress.js",
     "js/question-content.js",

@@ -10,6 +10,9 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 
+/// The header of the half that a page keeps.
+const PAGE_KEY: &str = "Palisade-Page-Key";
+
 /// Returns a browser that shows a page of the server.
 fn browser(address: &str) -> Sender {
     Sender::new(address).with("Origin", &format!("http://{address}"))
@@ -27,14 +30,41 @@ fn link(world: &World, address: &str) -> String {
     code.unwrap_or_else(|| panic!("{ran:?}"))
 }
 
-/// Returns the cookie that a login sets.
-fn cookie(answer: &Answer) -> String {
-    assert_eq!(answer.status, 204, "{answer:?}");
-    let line = answer.header("set-cookie").unwrap();
-    for part in ["httponly", "samesite=strict", "path=/"] {
-        assert!(line.contains(part), "{line}");
+/// Both halves of a login.
+struct Login {
+    address: String,
+    cookie: String,
+    page_key: String,
+}
+
+impl Login {
+    /// Logs a browser in by a new link.
+    fn by_link(world: &World, address: &str) -> Self {
+        Self::by_code(address, &link(world, address))
     }
-    line.split(';').next().unwrap().to_owned()
+
+    fn by_code(address: &str, code: &str) -> Self {
+        let answer = log_in(address, code);
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let line = answer.header("set-cookie").unwrap();
+        for part in ["httponly", "samesite=strict", "path=/"] {
+            assert!(line.contains(part), "{line}");
+        }
+        let cookie = line.split(';').next().unwrap().to_owned();
+        let page_key = answer.message()["page_key"].as_str().unwrap().to_owned();
+        assert!(!line.contains(&page_key), "{line}");
+        Self { address: address.to_owned(), cookie, page_key }
+    }
+
+    /// Returns a page of the server in the browser.
+    fn page(&self) -> Sender {
+        self.shown_by(browser(&self.address))
+    }
+
+    /// Adds both halves to the requests of a sender.
+    fn shown_by(&self, sender: Sender) -> Sender {
+        sender.with("Cookie", &self.cookie).with(PAGE_KEY, &self.page_key)
+    }
 }
 
 #[test]
@@ -43,24 +73,24 @@ fn link_logs_in_once() {
     let api = Api::start(&world, &[]);
     let address = &api.endpoint.address;
     let code = link(&world, address);
-    let cookie = cookie(&log_in(address, &code));
+    let login = Login::by_code(address, &code);
     let again = log_in(address, &code);
     assert_eq!((again.status, again.header("set-cookie")), (401, None), "{again:?}");
+    assert!(!again.body.contains("page_key"), "{again:?}");
     assert_eq!(log_in(address, "0123456789abcdef0123456789abcdef").status, 401);
-    assert_eq!(browser(address).with("Cookie", &cookie).get("/confirmations").status, 200);
+    assert_eq!(sees(&login.page()), 200);
     let other = link(&world, address);
     assert_ne!(other, code);
-    assert_eq!(log_in(address, &other).status, 204);
+    assert_eq!(log_in(address, &other).status, 200);
 }
 
 #[test]
-fn cookie_counts_for_pages_of_the_server_only() {
+fn login_counts_for_pages_of_the_server_only() {
     let world = World::new();
     let api = Api::start(&world, &[]);
     let address = &api.endpoint.address;
-    let cookie = cookie(&log_in(address, &link(&world, address)));
-    let from =
-        |name: &str, value: &str| Sender::new(address).with("Cookie", &cookie).with(name, value);
+    let login = Login::by_link(&world, address);
+    let from = |name: &str, value: &str| login.shown_by(Sender::new(address)).with(name, value);
     let own = from("Sec-Fetch-Site", "same-origin");
     assert_eq!(own.post("/sessions", &json!({})).status, 201);
     for foreign in [
@@ -113,12 +143,10 @@ impl<'w> Given<'w> {
         Self { world, endpoint, operator }
     }
 
-    /// Logs a browser in, and returns it with its cookie.
-    fn browser(&self) -> (Sender, String) {
+    /// Logs a browser in.
+    fn login(&self) -> Login {
         let issued = self.operator.post("/logins", &json!({})).message();
-        let address = &self.endpoint.address;
-        let cookie = cookie(&log_in(address, issued["code"].as_str().unwrap()));
-        (browser(address).with("Cookie", &cookie), cookie)
+        Login::by_code(&self.endpoint.address, issued["code"].as_str().unwrap())
     }
 
     /// Ends the server.
@@ -145,16 +173,19 @@ fn login_survives_a_restart_with_the_same_token_and_keeps_its_end() {
     let world = World::new();
     let first = Given::start(&world, "127.0.0.1:0", TOKEN);
     let address = first.endpoint.address.clone();
-    let (page, cookie) = first.browser();
+    let login = first.login();
+    let page = login.page();
     assert_eq!(sees(&page), 200);
     let stored = first.stored();
-    let value = cookie.split('=').nth(1).unwrap();
-    assert!(stored.split(' ').count() == 3 && !stored.contains(value), "{stored}");
+    let value = login.cookie.split('=').nth(1).unwrap();
+    let has_half = stored.contains(value) || stored.contains(&login.page_key);
+    assert!(stored.split(' ').count() == 3 && !has_half, "{stored}");
     first.end();
     let second = Given::start(&world, &address, TOKEN);
     assert_eq!(sees(&page), 200);
+    assert_eq!(sees(&browser(&address).with("Cookie", &login.cookie)), 401, "still a half");
     // A further login stores both: the first one ends when it would have ended.
-    let (other, _) = second.browser();
+    let other = second.login().page();
     assert!(second.stored().starts_with(stored.trim_end()), "{} {stored}", second.stored());
     // It ends where the browser ends it.
     assert_eq!(page.post("/logout", &json!({})).status, 204);
@@ -170,7 +201,7 @@ fn login_ends_with_a_new_token_or_another_workspace_or_a_forged_end() {
     let world = World::new();
     let first = Given::start(&world, "127.0.0.1:0", TOKEN);
     let address = first.endpoint.address.clone();
-    let (page, _) = first.browser();
+    let page = first.login().page();
     let stored = first.stored();
     first.end();
     let new = Given::start(&world, &address, "another-token-of-the-operator");
@@ -200,8 +231,7 @@ fn login_ends_with_a_token_that_is_made_for_one_run() {
     let world = World::new();
     let api = Api::start(&world, &[]);
     let address = api.endpoint.address.clone();
-    let cookie = cookie(&log_in(&address, &link(&world, &address)));
-    let page = browser(&address).with("Cookie", &cookie);
+    let page = Login::by_link(&world, &address).page();
     assert_eq!(sees(&page), 200);
     api.signal(Signal::TERM);
     let _ = api.endpoint.end();
@@ -215,10 +245,7 @@ fn logout_ends_the_stream_of_the_browser() {
     let world = World::new();
     let api = Api::start(&world, &[]);
     let address = &api.endpoint.address;
-    let pages = [(); 2].map(|()| {
-        let cookie = cookie(&log_in(address, &link(&world, address)));
-        browser(address).with("Cookie", &cookie)
-    });
+    let pages = [(); 2].map(|()| Login::by_link(&world, address).page());
     let mut streams = pages.each_ref().map(|page| page.events("/events"));
     assert_eq!(pages[0].post("/logout", &json!({})).status, 204);
     assert!(streams[0].next_event().is_none());

@@ -5,8 +5,9 @@ use super::allowed_hosts::AllowedHosts;
 use super::body_memory::BodyMemory;
 use super::client_address::ClientAddress;
 use super::cors;
+use super::credentials::{Browsers, Credentials, only};
 pub use super::credentials::{Caller, Role};
-use super::credentials::{Cookies, Credentials, only};
+use super::login_halves::PAGE_KEY;
 use super::logins::Logins;
 use super::rejection::Rejection;
 use super::request_body;
@@ -197,6 +198,7 @@ impl Auth {
         // this host are with them.
         head.headers.remove(AUTHORIZATION);
         head.headers.remove(COOKIE);
+        head.headers.remove(PAGE_KEY);
         head.extensions.insert(caller);
         head.extensions.insert(address);
         if let Some(role) = role {
@@ -305,19 +307,22 @@ impl Auth {
         place: Place,
         from: IpAddr,
     ) -> Result<(Caller, Option<Role>), Rejection> {
-        let cookies = match place {
-            Place::Named => Cookies::Ignored,
-            Place::Stream => Cookies::Accepted(Answer::Stream),
-            Place::Beside | Place::Public => Cookies::Accepted(Answer::Whole),
+        let browsers = match place {
+            Place::Named => Browsers::Ignored,
+            Place::Stream => Browsers::Accepted(Answer::Stream),
+            Place::Beside | Place::Public => Browsers::Accepted(Answer::Whole),
         };
-        match self.credentials.identify(head, cookies) {
+        match self.credentials.identify(head, browsers) {
             Ok((caller, role)) => {
                 self.take(|rates| &mut rates.requests, from.into(), Rejection::Rate)?;
                 Ok((caller, Some(role)))
             }
-            Err(Rejection::NoToken | Rejection::LoginEnded | Rejection::CrossSite)
-                if place == Place::Public =>
-            {
+            Err(
+                Rejection::NoToken
+                | Rejection::NoPageKey
+                | Rejection::LoginEnded
+                | Rejection::CrossSite,
+            ) if place == Place::Public => {
                 self.admit_public(from)?;
                 Ok((Caller::Unauthenticated, None))
             }

@@ -87,7 +87,8 @@ mod tests {
     #[test]
     fn preflight_allows_the_headers_of_the_transport_only() {
         let mut asked = HeaderMap::new();
-        let wanted = "content-type, Mcp-Param-Text, x-evil, mcp-param-a b, cookie";
+        let wanted =
+            "content-type, Mcp-Param-Text, x-evil, mcp-param-a b, cookie, palisade-page-key";
         asked.append(ACCESS_CONTROL_REQUEST_HEADERS, HeaderValue::from_static(wanted));
         asked.append(ACCESS_CONTROL_REQUEST_HEADERS, HeaderValue::from_static("mcp-param-more"));
         let allowed = allowed(&asked);

@@ -1,9 +1,11 @@
-//! The credentials of a request: a bearer token, or the operator's cookie.
+//! The credentials of a request: a bearer token, or both halves of the operator's login in a
+//! browser.
 
 use super::client_address::ClientAddress;
-use super::logins::{COOKIE_TIME, Logins};
+use super::login_halves::{Halves, PAGE_KEY};
+use super::logins::{LOGIN_TIME, Logins};
 use super::rejection::Rejection;
-use super::same_origin::{Answer, accepts_cookie};
+use super::same_origin::{Answer, accepts_login};
 use super::settings::{Access, Settings, Token};
 use hyper::header::{AUTHORIZATION, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
 use hyper::http::request::Parts;
@@ -18,7 +20,7 @@ pub enum Caller {
     Unauthenticated,
     /// A client that sent the token with this digest.
     Bearer(blake3::Hash),
-    /// A browser of the operator, with the cookie of this digest.
+    /// A browser of the operator, with the login of this digest.
     Browser(blake3::Hash),
 }
 
@@ -55,9 +57,9 @@ pub enum Role {
     Operator,
 }
 
-/// Whether the cookie counts at a path.
+/// Whether the login of a browser counts at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cookies {
+pub(super) enum Browsers {
     /// The path is for pages of this server, and answers in this way.
     Accepted(Answer),
     /// The path is for programs.
@@ -71,11 +73,20 @@ pub(super) struct Credentials {
     operator: Option<Operator>,
 }
 
+/// What a browser gets for a code.
+pub(super) struct LoggedIn {
+    /// The `Set-Cookie` with one half of the login.
+    pub(super) cookie: HeaderValue,
+    /// The other half.
+    pub(super) page_key: String,
+}
+
 #[derive(Debug)]
 struct Operator {
     token: Token,
     logins: Logins,
-    /// The name of the cookie. Browsers send the cookies of a host to each of its ports.
+    /// The name of the cookie. Browsers send the cookies of a host to each of its ports, so that
+    /// servers at two ports need two names.
     cookie: String,
 }
 
@@ -104,7 +115,7 @@ impl Credentials {
     pub(super) fn identify(
         &self,
         head: &Parts,
-        cookies: Cookies,
+        browsers: Browsers,
     ) -> Result<(Caller, Role), Rejection> {
         let token = match (&self.access, &self.operator) {
             (Access::Unauthenticated, None) => None,
@@ -113,8 +124,8 @@ impl Credentials {
         if let Some(token) = token {
             return self.of_token(token);
         }
-        if let (Cookies::Accepted(answer), Some(operator)) = (cookies, &self.operator)
-            && let Some(caller) = operator.of_cookie(head, answer)?
+        if let (Browsers::Accepted(answer), Some(operator)) = (browsers, &self.operator)
+            && let Some(caller) = operator.of_login(head, answer)?
         {
             return Ok((caller, Role::Operator));
         }
@@ -135,12 +146,14 @@ impl Credentials {
         Err(Rejection::WrongToken)
     }
 
-    /// Exchanges a code for the `Set-Cookie` of a login.
-    pub(super) fn log_in(&self, code: &str, headers: &HeaderMap) -> Result<HeaderValue, Rejection> {
+    /// Exchanges a code for a login.
+    pub(super) fn log_in(&self, code: &str, headers: &HeaderMap) -> Result<LoggedIn, Rejection> {
         let operator = self.operator.as_ref().ok_or(Rejection::WrongCode)?;
         let broken = |error: io::Error| Rejection::Broken(error.to_string());
-        let value = operator.logins.redeem(code).map_err(broken)?.ok_or(Rejection::WrongCode)?;
-        Ok(operator.set_cookie(&value, COOKIE_TIME.as_secs(), headers))
+        let redeemed = operator.logins.redeem(code).map_err(broken)?;
+        let Halves { cookie, page_key } = redeemed.ok_or(Rejection::WrongCode)?;
+        let cookie = operator.set_cookie(&cookie, LOGIN_TIME.as_secs(), headers);
+        Ok(LoggedIn { cookie, page_key })
     }
 
     /// Completes when the login of a browser has ended. Never, for any other caller.
@@ -157,30 +170,42 @@ impl Credentials {
         }
     }
 
-    /// Ends the logins of a request's cookies, and returns the `Set-Cookie` that removes them.
-    pub(super) fn log_out(&self, headers: &HeaderMap) -> Option<HeaderValue> {
-        let operator = self.operator.as_ref()?;
-        operator.cookies(headers).for_each(|value| operator.logins.end(value));
-        Some(operator.set_cookie("", 0, headers))
+    /// Ends the login of a request, if it has not ended, and returns the `Set-Cookie` that removes
+    /// its cookie. A cookie without a page key ends no login.
+    pub(super) fn log_out(&self, headers: &HeaderMap) -> Result<Option<HeaderValue>, Rejection> {
+        let Some(operator) = &self.operator else { return Ok(None) };
+        operator.shown(headers)?.iter().flatten().for_each(|halves| operator.logins.end(halves));
+        Ok(Some(operator.set_cookie("", 0, headers)))
     }
 }
 
 impl Operator {
-    /// Returns the caller of the request's cookie. `None` without a cookie of this server.
-    fn of_cookie(&self, head: &Parts, answer: Answer) -> Result<Option<Caller>, Rejection> {
-        let mut values = self.cookies(&head.headers).peekable();
-        if values.peek().is_none() {
-            return Ok(None);
-        }
-        // Another port of this host may have set a cookie with the same name.
-        let digest = values.find_map(|value| self.logins.find(value));
+    /// Returns the caller of the request's login. `None` without any half of a login.
+    fn of_login(&self, head: &Parts, answer: Answer) -> Result<Option<Caller>, Rejection> {
+        let Some(shown) = self.shown(&head.headers)? else { return Ok(None) };
+        let digest = shown.iter().find_map(|halves| self.logins.find(halves));
         let digest = digest.ok_or(Rejection::LoginEnded)?;
-        let is_own = accepts_cookie(head, answer);
+        let is_own = accepts_login(head, answer);
         is_own.then_some(Some(Caller::Browser(digest))).ok_or(Rejection::CrossSite)
     }
 
+    /// Returns the halves that a request shows, once for each cookie of this name: another port of
+    /// this host may have set one. `None` without any half, and an empty list for a page key
+    /// without a cookie.
+    fn shown<'a>(&self, headers: &'a HeaderMap) -> Result<Option<Vec<Halves<&'a str>>>, Rejection> {
+        let cookies: Vec<&str> = self.cookies(headers).collect();
+        match only(headers, &PAGE_KEY)? {
+            None if cookies.is_empty() => Ok(None),
+            None => Err(Rejection::NoPageKey),
+            Some(page_key) => {
+                let halves = cookies.into_iter().map(|cookie| Halves { cookie, page_key });
+                Ok(Some(halves.collect()))
+            }
+        }
+    }
+
     /// Returns the values of the server's cookie in a request.
-    fn cookies<'a>(&'a self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> {
+    fn cookies<'a>(&self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> {
         let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
         lines.flat_map(|line| line.split(';')).filter_map(move |pair| {
             let (name, value) = pair.trim().split_once('=')?;
@@ -218,6 +243,7 @@ fn rejection_of(name: &HeaderName) -> Rejection {
     match *name {
         HOST => Rejection::Host,
         ORIGIN => Rejection::Origin,
+        _ if *name == PAGE_KEY => Rejection::LoginEnded,
         _ => Rejection::WrongToken,
     }
 }

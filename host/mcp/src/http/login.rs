@@ -1,15 +1,16 @@
-//! `POST /login` and `POST /logout`: the exchange of a code for the operator's cookie, and its end.
+//! `POST /login` and `POST /logout`: the exchange of a code for the operator's login, and its end.
 
 use super::auth::Auth;
+use super::credentials::LoggedIn;
 use super::rejection::Rejection;
 use super::response_body::Body;
-use super::same_origin::{Answer, Source, accepts_cookie};
+use super::same_origin::{Answer, Source, accepts_login};
 use bytes::Bytes;
 use hyper::body::Body as HttpBody;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, SET_COOKIE};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fmt::Display;
 use std::net::IpAddr;
 
@@ -21,9 +22,9 @@ const MAX: usize = 1024;
 /// What a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
-    /// To exchange a code for a cookie.
+    /// To exchange a code for a login.
     LogIn,
-    /// To end the login of a cookie.
+    /// To end a login.
     LogOut,
 }
 
@@ -51,28 +52,36 @@ impl Action {
         }
         auth.admit_public(from)?;
         let (head, body) = request.into_parts();
-        let cookie = match self {
-            Self::LogIn => log_in(auth, &head, body, from).await?,
-            Self::LogOut if !accepts_cookie(&head, Answer::Whole) => {
+        let mut response = match self {
+            Self::LogIn => logged_in(log_in(auth, &head, body, from).await?),
+            Self::LogOut if !accepts_login(&head, Answer::Whole) => {
                 return Err(Rejection::CrossSite);
             }
-            Self::LogOut => auth.credentials().log_out(&head.headers),
+            Self::LogOut => logged_out(auth.credentials().log_out(&head.headers)?),
         };
-        let mut response = Response::new(Body::empty());
-        *response.status_mut() = StatusCode::NO_CONTENT;
-        let headers = response.headers_mut();
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        headers.extend(cookie.map(|cookie| (SET_COOKIE, cookie)));
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         Ok(response)
     }
 }
 
-async fn log_in<B>(
-    auth: &Auth,
-    head: &Parts,
-    body: B,
-    from: IpAddr,
-) -> Result<Option<HeaderValue>, Rejection>
+/// Gives one half of the login to the browser, and the other one to the page.
+fn logged_in(LoggedIn { cookie, page_key }: LoggedIn) -> Response<Body> {
+    let answer = json!({"page_key": page_key}).to_string();
+    let mut response = Response::new(Body::from(Bytes::from(answer)));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(SET_COOKIE, cookie);
+    response
+}
+
+fn logged_out(cookie: Option<HeaderValue>) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response.headers_mut().extend(cookie.map(|cookie| (SET_COOKIE, cookie)));
+    response
+}
+
+async fn log_in<B>(auth: &Auth, head: &Parts, body: B, from: IpAddr) -> Result<LoggedIn, Rejection>
 where
     B: HttpBody<Data = Bytes>,
     B::Error: Display,
@@ -93,7 +102,7 @@ where
     let code = body.get("code").and_then(Value::as_str).ok_or(Rejection::NoCode)?;
     match auth.credentials().log_in(code, &head.headers) {
         Err(Rejection::WrongCode) => Err(auth.note_failure(from, Rejection::WrongCode)),
-        answered => answered.map(Some),
+        answered => answered,
     }
 }
 

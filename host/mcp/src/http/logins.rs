@@ -1,6 +1,8 @@
-//! The operator's logins: codes that are valid once, and the cookies that they are exchanged for.
-//! Both are random, and only their digests are kept.
+//! The operator's logins: codes that are valid once, and the logins that they are exchanged for.
+//! Codes and both halves of a login are random, and only digests are kept.
 
+use super::login_halves::Halves;
+use super::random::random;
 use super::settings::Token;
 use super::stored_logins::{LoginKey, StoredLogin, StoredTime};
 use std::collections::VecDeque;
@@ -15,25 +17,23 @@ use tokio_util::sync::CancellationToken;
 const CODE_TIME: Duration = Duration::from_secs(10 * 60);
 /// The maximum number of unused codes. A further one replaces the oldest.
 const MOST_CODES: usize = 16;
-/// The time for which a cookie counts.
-pub(super) const COOKIE_TIME: Duration = Duration::from_secs(24 * 60 * 60);
-/// The maximum number of cookies: browsers of one operator. A further one replaces the oldest.
-const MOST_COOKIES: usize = 32;
+/// The time for which a login counts.
+pub(super) const LOGIN_TIME: Duration = Duration::from_secs(24 * 60 * 60);
+/// The maximum number of logins: browsers of one operator. A further one replaces the oldest.
+const MOST_LOGINS: usize = 32;
 
 /// The random bytes of a code, which a person may have to type.
 const CODE_BYTES: usize = 16;
-/// The random bytes of a cookie.
-const COOKIE_BYTES: usize = 32;
 
 /// The logins of the operator of one server. A code of [`issue`](Self::issue) is sent once to
-/// `POST /login`, and gives the browser a cookie that counts as the operator's token. Clones share
-/// the logins.
+/// `POST /login`, and gives the browser a cookie and a page key, which together count as the
+/// operator's token. Clones share the logins.
 #[derive(Clone)]
 pub struct Logins(Arc<Mutex<State>>);
 
 struct State {
     codes: Secrets,
-    cookies: Secrets,
+    logins: Secrets,
     keep: Option<Keep>,
 }
 
@@ -49,8 +49,8 @@ struct Keep {
 impl Default for Logins {
     fn default() -> Self {
         let codes = Secrets::new(MOST_CODES, CODE_TIME);
-        let cookies = Secrets::new(MOST_COOKIES, COOKIE_TIME);
-        Self(Arc::new(Mutex::new(State { codes, cookies, keep: None })))
+        let logins = Secrets::new(MOST_LOGINS, LOGIN_TIME);
+        Self(Arc::new(Mutex::new(State { codes, logins, keep: None })))
     }
 }
 
@@ -69,7 +69,7 @@ impl Logins {
 
     /// Lets browsers stay logged in when the server runs again. `kept` is the text that an earlier
     /// run has stored by `store`, which gets it whole at each change. It contains the digests of
-    /// cookies with their ends, and is authenticated by a key of the operator's token and of the
+    /// logins with their ends, and is authenticated by a key of the operator's token and of the
     /// place, such as the path of the workspace: a login counts for these only, and ends when it
     /// would have ended in the run that it was made in.
     pub fn restore(
@@ -84,52 +84,51 @@ impl Logins {
         let now = Instant::now();
         for StoredLogin { digest, end, left } in key.read(kept, SystemTime::now()) {
             // By a clock that was set back, a login would last longer than any other.
-            state.cookies.insert(Secret::new(digest, now + left.min(COOKIE_TIME), end), now);
+            state.logins.insert(Secret::new(digest, now + left.min(LOGIN_TIME), end), now);
         }
         state.keep = Some(Keep { key, store: Arc::new(store), turn: Arc::default() });
     }
 
-    /// Stores the cookies after a change, outside of the lock of the state. One text is stored
+    /// Stores the logins after a change, outside of the lock of the state. One text is stored
     /// after the other, so that an older text never replaces a newer one.
     fn store(&self) {
         let Some(keep) = self.state().keep.clone() else { return };
         let _turn = keep.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let state = self.state();
-        let lines = state.cookies.kept.iter().map(|it| keep.key.line(&it.digest, it.stored_end));
+        let lines = state.logins.kept.iter().map(|it| keep.key.line(&it.digest, it.stored_end));
         let text: String = lines.collect();
         drop(state);
         (keep.store)(&text);
     }
 
-    /// Exchanges a code for the value of a cookie. `None` for a code that is unknown, used or too
-    /// old.
+    /// Exchanges a code for a login. `None` for a code that is unknown, used or too old.
     ///
     /// # Errors
     ///
     /// Fails if the system provides no random numbers. The code can be used again.
-    pub(super) fn redeem(&self, code: &str) -> io::Result<Option<String>> {
-        let cookie = random::<COOKIE_BYTES>()?;
+    pub(super) fn redeem(&self, code: &str) -> io::Result<Option<Halves<String>>> {
+        let halves = Halves::random()?;
         let now = Instant::now();
         let mut state = self.state();
         if !state.codes.take(&digest(code), now) {
             return Ok(None);
         }
-        state.cookies.add(digest(&cookie), now);
+        state.logins.add(halves.digest(), now);
         drop(state);
         self.store();
-        Ok(Some(cookie))
+        Ok(Some(halves))
     }
 
-    /// Returns the digest of a cookie's value, if it counts.
-    pub(super) fn find(&self, cookie: &str) -> Option<blake3::Hash> {
-        let digest = digest(cookie);
-        self.state().cookies.contains(&digest, Instant::now()).then_some(digest)
+    /// Returns the digest of the login with these halves, if there is one.
+    pub(super) fn find<T: AsRef<str>>(&self, halves: &Halves<T>) -> Option<blake3::Hash> {
+        let digest = halves.digest();
+        self.state().logins.contains(&digest, Instant::now()).then_some(digest)
     }
 
-    /// Completes when the login of the cookie with this digest has ended: by a logout, by its time,
-    /// or for a newer one.
+    /// Completes when the login with this digest has ended: by a logout, by its time, or for a
+    /// newer one.
     pub(super) fn over(&self, digest: &blake3::Hash) -> impl Future<Output = ()> + Send + use<> {
-        let login = self.state().cookies.find(digest, Instant::now());
+        let login = self.state().logins.find(digest, Instant::now());
         async move {
             let Some((end, ended)) = login else { return };
             tokio::select! {
@@ -139,9 +138,9 @@ impl Logins {
         }
     }
 
-    /// Ends the login of a cookie.
-    pub(super) fn end(&self, cookie: &str) {
-        self.state().cookies.take(&digest(cookie), Instant::now());
+    /// Ends the login with these halves, if there is one.
+    pub(super) fn end<T: AsRef<str>>(&self, halves: &Halves<T>) {
+        self.state().logins.take(&halves.digest(), Instant::now());
         self.store();
     }
 
@@ -155,7 +154,7 @@ impl fmt::Debug for Logins {
         let state = self.state();
         f.debug_struct("Logins")
             .field("codes", &state.codes.kept.len())
-            .field("cookies", &state.cookies.kept.len())
+            .field("logins", &state.logins.kept.len())
             .finish()
     }
 }
@@ -239,13 +238,6 @@ fn digest(secret: &str) -> blake3::Hash {
     blake3::hash(secret.as_bytes())
 }
 
-/// Returns random bytes as hexadecimal digits.
-fn random<const BYTES: usize>() -> io::Result<String> {
-    let mut bytes = [0; BYTES];
-    getrandom::fill(&mut bytes).map_err(io::Error::from)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
@@ -262,11 +254,31 @@ mod tests {
         assert_ne!(one, other);
         assert_eq!(one.len(), 2 * CODE_BYTES);
         let first = logins.redeem(&one).unwrap().unwrap();
-        assert_eq!(logins.redeem(&one).unwrap(), None, "a replayed code");
-        assert_eq!(logins.redeem(&first).unwrap(), None, "a cookie is no code");
+        assert!(logins.redeem(&one).unwrap().is_none(), "a replayed code");
+        for half in [&first.cookie, &first.page_key] {
+            assert!(logins.redeem(half).unwrap().is_none(), "a half of a login is no code");
+        }
         let second = logins.redeem(&other).unwrap().unwrap();
         assert!(logins.find(&first).is_some() && logins.find(&second).is_some());
-        assert!(logins.find(&one).is_none(), "a code is no cookie");
+        let code = Halves { cookie: one.as_str(), page_key: &one };
+        assert!(logins.find(&code).is_none(), "a code is no login");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn half_of_a_login_neither_counts_nor_ends_it() {
+        let logins = Logins::default();
+        let (one, other) = (log_in(&logins), log_in(&logins));
+        for wrong in [
+            Halves { cookie: one.cookie.as_str(), page_key: "" },
+            Halves { cookie: &one.cookie, page_key: &other.page_key },
+            Halves { cookie: &one.cookie, page_key: &one.cookie },
+            Halves { cookie: "", page_key: &one.page_key },
+            Halves { cookie: &other.cookie, page_key: &one.page_key },
+        ] {
+            assert!(logins.find(&wrong).is_none());
+            logins.end(&wrong);
+        }
+        assert!(logins.find(&one).is_some() && logins.find(&other).is_some());
     }
 
     #[tokio::test(start_paused = true)]
@@ -276,32 +288,30 @@ mod tests {
         advance(CODE_TIME - SECOND).await;
         assert!(logins.redeem(&early).unwrap().is_some());
         advance(SECOND).await;
-        assert_eq!(logins.redeem(&late).unwrap(), None);
+        assert!(logins.redeem(&late).unwrap().is_none());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn cookie_counts_for_a_day_or_until_its_logout() {
+    async fn login_counts_for_a_day_or_until_its_logout() {
         let logins = Logins::default();
-        let login = || logins.redeem(&logins.issue().unwrap()).unwrap().unwrap();
-        let (kept, ended) = (login(), login());
+        let (kept, ended) = (log_in(&logins), log_in(&logins));
         logins.end(&ended);
-        advance(COOKIE_TIME - SECOND).await;
+        advance(LOGIN_TIME - SECOND).await;
         assert!(logins.find(&kept).is_some() && logins.find(&ended).is_none());
         advance(SECOND).await;
         assert!(logins.find(&kept).is_none());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn codes_and_cookies_are_bounded() {
+    async fn codes_and_logins_are_bounded() {
         let logins = Logins::default();
         let codes: Vec<_> = (0..=MOST_CODES).map(|_| logins.issue().unwrap()).collect();
-        assert_eq!(logins.redeem(&codes[0]).unwrap(), None);
+        assert!(logins.redeem(&codes[0]).unwrap().is_none());
         assert!(logins.redeem(&codes[1]).unwrap().is_some());
-        let login = || logins.redeem(&logins.issue().unwrap()).unwrap().unwrap();
-        let cookies: Vec<_> = (0..=MOST_COOKIES).map(|_| login()).collect();
-        assert!(logins.find(&cookies[0]).is_none() && logins.find(&cookies[1]).is_some());
+        let all: Vec<_> = (0..=MOST_LOGINS).map(|_| log_in(&logins)).collect();
+        assert!(logins.find(&all[0]).is_none() && logins.find(&all[1]).is_some());
         let shown = format!("{logins:?}");
-        assert!(shown.ends_with(&format!("cookies: {MOST_COOKIES} }}")), "{shown}");
+        assert!(shown.ends_with(&format!("logins: {MOST_LOGINS} }}")), "{shown}");
     }
 
     /// A place where logins are stored, as a file.
@@ -324,7 +334,7 @@ mod tests {
 
     const TOKEN: &str = "0123456789abcdef";
 
-    fn log_in(logins: &Logins) -> String {
+    fn log_in(logins: &Logins) -> Halves<String> {
         logins.redeem(&logins.issue().unwrap()).unwrap().unwrap()
     }
 
@@ -332,24 +342,28 @@ mod tests {
     async fn login_outlives_its_server_and_ends_by_logout() {
         let stored = Stored::default();
         let first = stored.server(TOKEN, "/project");
-        let cookie = log_in(&first);
-        assert!(!stored.text().contains(&cookie), "only its digest is stored");
+        let login = log_in(&first);
+        for half in [&login.cookie, &login.page_key] {
+            assert!(!stored.text().contains(half), "only their digest is stored");
+        }
         let second = stored.server(TOKEN, "/project");
-        assert!(second.find(&cookie).is_some());
-        second.end(&cookie);
-        assert!(stored.server(TOKEN, "/project").find(&cookie).is_none());
-        advance(COOKIE_TIME).await;
-        assert!(first.find(&cookie).is_none());
+        assert!(second.find(&login).is_some());
+        let half = Halves { cookie: login.cookie.as_str(), page_key: "" };
+        assert!(second.find(&half).is_none());
+        second.end(&login);
+        assert!(stored.server(TOKEN, "/project").find(&login).is_none());
+        advance(LOGIN_TIME).await;
+        assert!(first.find(&login).is_none());
     }
 
     #[tokio::test(start_paused = true)]
     async fn login_outlives_neither_a_new_token_nor_its_place() {
         let stored = Stored::default();
-        let cookie = log_in(&stored.server(TOKEN, "/project"));
+        let login = log_in(&stored.server(TOKEN, "/project"));
         for (token, place) in [("fedcba9876543210", "/project"), (TOKEN, "/another")] {
-            assert!(stored.server(token, place).find(&cookie).is_none(), "{token} {place}");
+            assert!(stored.server(token, place).find(&login).is_none(), "{token} {place}");
         }
-        assert!(stored.server(TOKEN, "/project").find(&cookie).is_some());
+        assert!(stored.server(TOKEN, "/project").find(&login).is_some());
     }
 
     #[tokio::test(start_paused = true)]
@@ -359,24 +373,23 @@ mod tests {
         let before = stored.text();
         // A further login stores all of them again.
         let second = stored.server(TOKEN, "/project");
-        let cookie = log_in(&second);
+        let later = log_in(&second);
         assert!(stored.text().starts_with(&before), "{}", stored.text());
-        advance(COOKIE_TIME + SECOND).await;
-        assert!(second.find(&first).is_none() && second.find(&cookie).is_none());
+        advance(LOGIN_TIME + SECOND).await;
+        assert!(second.find(&first).is_none() && second.find(&later).is_none());
     }
 
     #[tokio::test(start_paused = true)]
     async fn end_of_a_login_is_noticed() {
         let logins = Logins::default();
         let (left, late) = (log_in(&logins), log_in(&logins));
-        let over = |cookie: &str| logins.over(&digest(cookie));
-        let mut of_left = Box::pin(over(&left));
-        let mut of_late = Box::pin(over(&late));
+        let mut of_left = Box::pin(logins.over(&left.digest()));
+        let mut of_late = Box::pin(logins.over(&late.digest()));
         assert!(timeout(SECOND, of_left.as_mut()).await.is_err());
         logins.end(&left);
         assert!(timeout(SECOND, of_left).await.is_ok());
-        assert!(timeout(COOKIE_TIME - 3 * SECOND, of_late.as_mut()).await.is_err());
+        assert!(timeout(LOGIN_TIME - 3 * SECOND, of_late.as_mut()).await.is_err());
         assert!(timeout(3 * SECOND, of_late).await.is_ok());
-        assert!(timeout(SECOND, over("unknown")).await.is_ok());
+        assert!(timeout(SECOND, logins.over(&digest("unknown"))).await.is_ok());
     }
 }

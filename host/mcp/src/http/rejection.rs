@@ -37,9 +37,14 @@ pub(super) enum Rejection {
     NoToken,
     #[error("this is not the token of this server")]
     WrongToken,
+    #[error(
+        "the operator's cookie counts only with the page key of its login, which the pages of this \
+         server send: log in with a new link"
+    )]
+    NoPageKey,
     #[error("the login has ended, or is of a server that ran before: log in with a new link")]
     LoginEnded,
-    #[error("the operator's cookie counts for requests of this server's own pages only")]
+    #[error("the operator's login counts for requests of this server's own pages only")]
     CrossSite,
     #[error("this code is wrong, used, or older than ten minutes: log in with a new link")]
     WrongCode,
@@ -77,6 +82,7 @@ impl Rejection {
             Self::Rate(_) | Self::FailureRate(_) => "rate_limited",
             Self::NoToken => "token_needed",
             Self::WrongToken => "token_refused",
+            Self::NoPageKey => "page_key_needed",
             Self::LoginEnded => "login_ended",
             Self::CrossSite => "cross_site",
             Self::WrongCode => "code_refused",
@@ -98,9 +104,11 @@ impl Rejection {
             Self::Host | Self::Origin | Self::CrossSite => StatusCode::FORBIDDEN,
             Self::Path(_) => StatusCode::NOT_FOUND,
             Self::Rate(_) | Self::FailureRate(_) => StatusCode::TOO_MANY_REQUESTS,
-            Self::NoToken | Self::WrongToken | Self::LoginEnded | Self::WrongCode => {
-                StatusCode::UNAUTHORIZED
-            }
+            Self::NoToken
+            | Self::WrongToken
+            | Self::NoPageKey
+            | Self::LoginEnded
+            | Self::WrongCode => StatusCode::UNAUTHORIZED,
             Self::Method | Self::PostOnly => StatusCode::METHOD_NOT_ALLOWED,
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
@@ -149,7 +157,7 @@ impl Rejection {
                 // Each further guess costs its client a connection.
                 headers.insert(CONNECTION, HeaderValue::from_static("close"));
             }
-            Self::NoToken | Self::LoginEnded | Self::WrongCode => {
+            Self::NoToken | Self::NoPageKey | Self::LoginEnded | Self::WrongCode => {
                 headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
             Self::WrongToken => {

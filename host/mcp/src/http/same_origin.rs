@@ -1,6 +1,7 @@
 //! Tells the requests of the server's own pages from those of other pages, by headers that a page
 //! cannot set: the browser sends the operator's cookie whichever page makes a request to this host,
-//! also a page of another port.
+//! also a page of another port. A program sets these headers as it likes, so that they keep out
+//! pages only; the page key keeps out programs that know the cookie.
 
 use super::allowed_hosts::{HostPort, Origin};
 use hyper::Method;
@@ -48,10 +49,10 @@ pub(super) enum Answer {
     Stream,
 }
 
-/// Returns true if the cookie of the operator counts for a request with this answer. A page of
+/// Returns true if the login of the operator counts for a request with this answer. A page of
 /// unknown source cannot read the answer to a plain `GET`, which changes nothing. Everything else,
 /// and a stream, which lasts, must come from the server's own pages.
-pub(super) fn accepts_cookie(head: &Parts, answer: Answer) -> bool {
+pub(super) fn accepts_login(head: &Parts, answer: Answer) -> bool {
     match Source::of(&head.headers) {
         Source::Own => true,
         Source::Foreign => false,
@@ -59,8 +60,7 @@ pub(super) fn accepts_cookie(head: &Parts, answer: Answer) -> bool {
     }
 }
 
-/// Keeps a response from pages that include it without reading it, such as a script: the cookie
-/// counts for a plain `GET` of any page of this host.
+/// Keeps a response from pages that include it without reading it, such as a script.
 pub(super) fn add_headers(headers: &mut HeaderMap) {
     let same_origin = HeaderValue::from_static("same-origin");
     headers.entry(CROSS_ORIGIN_RESOURCE_POLICY).or_insert(same_origin);
@@ -114,7 +114,7 @@ mod tests {
     fn accepts(method: &str, headers: &[(&str, &str)]) -> bool {
         let request = Request::builder().method(method).header("host", "localhost:8000");
         let request = headers.iter().fold(request, |it, (name, value)| it.header(*name, *value));
-        accepts_cookie(&request.body(()).unwrap().into_parts().0, Answer::Whole)
+        accepts_login(&request.body(()).unwrap().into_parts().0, Answer::Whole)
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
             let request = Request::builder().header("host", "localhost:8000");
             let request =
                 headers.iter().fold(request, |it, (name, value)| it.header(*name, *value));
-            accepts_cookie(&request.body(()).unwrap().into_parts().0, Answer::Stream)
+            accepts_login(&request.body(()).unwrap().into_parts().0, Answer::Stream)
         };
         for headers in [&[][..], &[("accept", "*/*")], &[("sec-fetch-site", "none")]] {
             assert!(!streams(headers), "{headers:?}");

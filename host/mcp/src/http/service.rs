@@ -32,7 +32,7 @@ pub trait Service: Send + Sync {
     }
 
     /// Returns true if the answer to a `GET` request lasts, such as a stream of events, whatever
-    /// the request's headers ask for. The operator's cookie counts there only for requests that
+    /// the request's headers ask for. The operator's login counts there only for requests that
     /// tell that they are of the server's own pages. The server asks for no path of another
     /// service.
     fn is_stream(&self, _: &RequestHead) -> bool {

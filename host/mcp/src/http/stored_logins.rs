@@ -33,7 +33,7 @@ pub(super) struct LoginKey([u8; blake3::KEY_LEN]);
 /// A stored login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StoredLogin {
-    /// The digest of the cookie.
+    /// The digest of both halves.
     pub(super) digest: blake3::Hash,
     /// The end of the login.
     pub(super) end: StoredTime,
@@ -97,7 +97,7 @@ mod tests {
     fn login_keeps_its_end() {
         let begun = UNIX_EPOCH + 365 * DAY;
         let end = StoredTime::after(begun, DAY);
-        let line = own().line(&blake3::hash(b"cookie"), end);
+        let line = own().line(&blake3::hash(b"login"), end);
         let read = |now| own().read(&line, now).first().map(|login| (login.end, login.left));
         assert_eq!(read(begun), Some((end, DAY)));
         assert_eq!(read(begun + 23 * HOUR), Some((end, HOUR)));
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn login_counts_for_its_token_and_place_only() {
         let now = UNIX_EPOCH + 365 * DAY;
-        let line = own().line(&blake3::hash(b"cookie"), StoredTime::after(now, DAY));
+        let line = own().line(&blake3::hash(b"login"), StoredTime::after(now, DAY));
         for other in [
             key("0123456789abcdeg", "/project"),
             key("0123456789abcdef", "/project2"),
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn forged_and_malformed_lines_are_left_out() {
         let now = UNIX_EPOCH + 365 * DAY;
-        let digest = blake3::hash(b"cookie");
+        let digest = blake3::hash(b"login");
         let line = own().line(&digest, StoredTime::after(now, DAY));
         let later = StoredTime::after(now, 2 * DAY);
         let [_, end, mac] = line.trim().split(' ').collect::<Vec<_>>()[..] else {

@@ -1,5 +1,7 @@
 // Requests to the server, and what its errors are. Every answer is JSON.
 
+import { HEADER, pageKey } from './page-key.js';
+
 // The console can be mounted below any path: its scripts are in `console/js/` of that place.
 const ROOT = new URL('../../', import.meta.url);
 const PATIENCE_MS = 20_000;
@@ -32,13 +34,20 @@ export function address(parts, parameters = {}) {
   return url;
 }
 
+/** Sends a request with the page key; again, if another tab has signed in meanwhile. */
+async function send(url, init) {
+  const key = pageKey();
+  const headers = key === null ? init.headers : { ...init.headers, [HEADER]: key };
+  const response = await fetch(url, { ...init, credentials: 'same-origin', headers });
+  return response.status === 401 && pageKey() !== key ? send(url, init) : response;
+}
+
 async function request(method, parts, { parameters, body, signal, accepts = [] } = {}) {
   const limit = AbortSignal.timeout(PATIENCE_MS);
   let response;
   try {
-    response = await fetch(address(parts, parameters), {
+    response = await send(address(parts, parameters), {
       method,
-      credentials: 'same-origin',
       headers: body === undefined ? {} : { 'content-type': 'application/json' },
       body: body === undefined ? undefined : JSON.stringify(body),
       signal: signal ? AbortSignal.any([signal, limit]) : limit,
@@ -63,8 +72,7 @@ async function refusal(response, parts) {
 export async function open(parts, parameters, signal) {
   let response;
   try {
-    response = await fetch(address(parts, parameters), {
-      credentials: 'same-origin',
+    response = await send(address(parts, parameters), {
       cache: 'no-store',
       headers: { accept: 'text/event-stream' },
       signal,

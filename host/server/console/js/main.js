@@ -6,6 +6,7 @@ import { QuestionDialog } from './dialog.js';
 import { byId, h, put } from './dom.js';
 import { Frame } from './frame.js';
 import { Live } from './live.js';
+import { keepPageKey, whenPageKeyChanges } from './page-key.js';
 import { nothing } from './parts.js';
 import { Progress } from './progress.js';
 import { Questions } from './questions.js';
@@ -75,6 +76,7 @@ async function leave() {
     // Then the login has ended already.
     if (error.status !== 401) throw error;
   }
+  keepPageKey(null);
   live.signOut();
   signOut({ left: true });
 }
@@ -95,7 +97,8 @@ async function signIn(code) {
   history_.replaceState(null, '', location.pathname + location.search);
   put(byId('view'), h('p', { role: 'status' }, 'Signing in …'));
   try {
-    await post(['login'], { code });
+    const login = await post(['login'], { code });
+    keepPageKey(login.page_key);
   } catch (error) {
     signedIn = true;
     signOut({ error });
@@ -116,6 +119,13 @@ function begin() {
 const history_ = window.history;
 whenSignedOut(() => signOut({}));
 live.addEventListener('signed-out', () => signOut({ left: true }));
+whenPageKeyChanges((key) => {
+  if (key === null) signOut({ left: true });
+  else if (!signedIn) {
+    signedIn = true;
+    begin();
+  }
+});
 window.addEventListener('hashchange', () => {
   const code = loginCode(location.hash);
   if (code) signIn(code);

@@ -22,7 +22,7 @@ pub(super) const PUBLIC: [&str; 3] = ["/healthz", "/readyz", "/openapi.json"];
 /// The problems that any request may get, in addition to those of its handler.
 const PROBLEMS: [(&str, &str); 11] = [
     ("400", "The path, the query, a header or the JSON is not valid"),
-    ("401", "`unauthenticated`: the request carries no accepted token or cookie"),
+    ("401", "`unauthenticated`: the request carries no accepted token or login"),
     ("403", "`operator_only`: the resource is not for clients"),
     ("404", "There is no such resource, or it belongs to another client"),
     ("405", "`method_not_allowed`"),
@@ -38,10 +38,12 @@ const PROBLEMS: [(&str, &str); 11] = [
 pub(super) fn base(version: &str) -> OpenApi {
     let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer);
     let cookie = ApiKey::Cookie(ApiKeyValue::new("palisade"));
+    let page_key = ApiKey::Header(ApiKeyValue::new("palisade-page-key"));
     let components = ComponentsBuilder::new()
         .schema("Problem", Problem::schema())
         .security_scheme("token", SecurityScheme::Http(bearer.build()))
-        .security_scheme("cookie", SecurityScheme::ApiKey(cookie));
+        .security_scheme("cookie", SecurityScheme::ApiKey(cookie))
+        .security_scheme("page_key", SecurityScheme::ApiKey(page_key));
     let about = "Sessions, calls, confirmations and events of a Palisade host. An operator sees \
                  everything; a client sees its own sessions, calls and events. The program that \
                  serves this API decides who is who.";
@@ -67,7 +69,9 @@ pub(super) fn complete(mut api: OpenApi) -> OpenApi {
 
 fn accepted() -> Vec<SecurityRequirement> {
     let scopes: [&str; 0] = [];
-    vec![SecurityRequirement::new("token", scopes), SecurityRequirement::new("cookie", scopes)]
+    // Browsers send a cookie to each port of a host, so that it counts with a page key only.
+    let login = SecurityRequirement::new("cookie", scopes).add("page_key", scopes);
+    vec![SecurityRequirement::new("token", scopes), login]
 }
 
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {

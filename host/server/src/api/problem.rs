@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 /// The reason why a request is refused. `Display` says what is wrong and what would be accepted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
-    #[error("the request carries no token or cookie that is accepted; sign in, or send a token")]
+    #[error("the request carries no token or login that is accepted; sign in, or send a token")]
     Unauthenticated,
     #[error("{what} is for the operator; a client sees its own sessions, calls and events")]
     OperatorOnly { what: &'static str },

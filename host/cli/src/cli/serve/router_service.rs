@@ -32,19 +32,20 @@ impl RouterService {
         Self { router: Mounted::new(router, is_public, is_stream, introduce), logins }
     }
 
-    /// Returns another code for a login.
-    fn issue(&self) -> Response<Body> {
+    /// Returns another code for a login. Only for the operator's token: a login would outlast its
+    /// time if it could make another one.
+    fn issue(&self, caller: Caller) -> Response<Body> {
+        if !matches!(caller, Caller::Bearer(_)) {
+            let code = "operator_token_needed";
+            let detail = "a login makes no further login: run `palisade console`, or send the \
+                          operator's token";
+            return problem(StatusCode::FORBIDDEN, code, detail);
+        }
         match self.logins.as_ref().map(Logins::issue) {
             Some(Ok(code)) => answer(StatusCode::OK, "application/json", &json!({"code": code})),
             Some(Err(_)) | None => {
-                let problem = json!({
-                    "type": "about:blank",
-                    "title": "no code can be made",
-                    "status": 500,
-                    "code": "internal",
-                    "detail": "the system gives no random numbers",
-                });
-                answer(StatusCode::INTERNAL_SERVER_ERROR, "application/problem+json", &problem)
+                let detail = "the system gives no random numbers";
+                problem(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
             }
         }
     }
@@ -54,7 +55,7 @@ impl Service for RouterService {
     fn answer(&self, admitted: Admitted) -> BoxFuture<'_, Response<Body>> {
         let is_operator = admitted.role() == Some(http::Role::Operator);
         if admitted.target() == (&Method::POST, LOGINS) && is_operator {
-            return Box::pin(std::future::ready(self.issue()));
+            return Box::pin(std::future::ready(self.issue(admitted.caller())));
         }
         self.router.answer(admitted)
     }
@@ -77,6 +78,17 @@ fn introduce(caller: Caller, role: Option<http::Role>, request: &mut Request<Ful
     if let Some(role) = role {
         request.extensions_mut().insert(role);
     }
+}
+
+fn problem(status: StatusCode, code: &str, detail: &str) -> Response<Body> {
+    let problem = json!({
+        "type": "about:blank",
+        "title": "no code is made",
+        "status": status.as_u16(),
+        "code": code,
+        "detail": detail,
+    });
+    answer(status, "application/problem+json", &problem)
 }
 
 fn answer(status: StatusCode, kind: &'static str, value: &Value) -> Response<Body> {

@@ -115,6 +115,11 @@ impl World {
         answer
     }
 
+    /// Logs a browser in.
+    async fn login(&self) -> Login {
+        Login::of(&self.log_in(&self.logins.issue().unwrap(), &[OWN]).await)
+    }
+
     async fn log_in(&self, code: &str, headers: &[(&str, &str)]) -> String {
         let json = ("content-type", "application/json");
         let body = format!("{{\"code\": \"{code}\"}}");
@@ -128,10 +133,36 @@ fn status(answer: &str) -> u16 {
     answer.split(' ').nth(1).unwrap().parse().unwrap()
 }
 
-/// Returns the name and value of the cookie that an answer sets.
-fn cookie(answer: &str) -> &str {
-    let line = answer.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
-    line.split(';').next().unwrap()
+/// The headers of both halves of a login.
+struct Login {
+    cookie: String,
+    page_key: String,
+}
+
+impl Login {
+    /// Reads the halves from the answer to a login.
+    fn of(answer: &str) -> Self {
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let line = head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        let page_key = body["page_key"].as_str().unwrap().to_owned();
+        Self { cookie: line.split(';').next().unwrap().to_owned(), page_key }
+    }
+
+    /// Returns the header of the cookie, which each port of the host knows.
+    fn cookie(&self) -> (&str, &str) {
+        ("cookie", &self.cookie)
+    }
+
+    /// Returns the header of the page key.
+    fn key(&self) -> (&str, &str) {
+        ("palisade-page-key", &self.page_key)
+    }
+
+    /// Returns the headers of a request of an own page.
+    fn own(&self) -> [(&str, &str); 3] {
+        [self.cookie(), self.key(), OWN]
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -194,32 +225,62 @@ async fn service_answers_every_method_but_the_protocol_has_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn code_is_exchanged_once_for_a_cookie_of_this_port() {
+async fn code_is_exchanged_once_for_a_cookie_of_this_port_and_a_page_key() {
     let world = World::new();
     let code = world.logins.issue().unwrap();
     let answer = world.log_in(&code, &[OWN]).await;
-    assert_eq!(status(&answer), 204, "{answer}");
+    assert_eq!(status(&answer), 200, "{answer}");
     let line = answer.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
     let (pair, attributes) = line.split_once(';').unwrap();
     assert_eq!(attributes, " Max-Age=86400; Path=/; HttpOnly; SameSite=Strict");
     let value = pair.strip_prefix("palisade_operator_8000=").unwrap();
     assert!(value.len() == 64 && value != OPERATOR, "{value}");
     assert!(answer.contains("cache-control: no-store\r\n"), "{answer}");
-    let operator = world.ask("POST /calls", &[("cookie", pair), OWN], "").await;
+    assert!(answer.contains("content-type: application/json\r\n"), "{answer}");
+    let login = Login::of(&answer);
+    assert!(login.page_key.len() == 64 && login.page_key != value, "{}", login.page_key);
+    let operator = world.ask("POST /calls", &login.own(), "").await;
     assert!(operator.ends_with("Some(Operator)"), "{operator}");
     let replayed = world.log_in(&code, &[OWN]).await;
     assert!(status(&replayed) == 401 && replayed.contains("code_refused"), "{replayed}");
-    assert!(!replayed.contains("set-cookie"), "{replayed}");
+    assert!(!replayed.contains("set-cookie") && !replayed.contains("page_key"), "{replayed}");
     // A second browser.
-    let second = world.log_in(&world.logins.issue().unwrap(), &[]).await;
-    for cookie in [pair, cookie(&second)] {
-        let operator = world.ask("GET /calls", &[("cookie", cookie)], "").await;
+    let second = Login::of(&world.log_in(&world.logins.issue().unwrap(), &[]).await);
+    for login in [&login, &second] {
+        let operator = world.ask("GET /calls", &[login.cookie(), login.key()], "").await;
         assert!(operator.ends_with("Some(Operator)"), "{operator}");
     }
-    let out = world.ask("POST /logout", &[("cookie", pair), OWN], "").await;
+    let out = world.ask("POST /logout", &login.own(), "").await;
     assert!(status(&out) == 204 && out.contains("palisade_operator_8000=; Max-Age=0;"), "{out}");
-    assert_eq!(status(&world.ask("GET /calls", &[("cookie", pair)], "").await), 401);
-    assert_eq!(status(&world.ask("GET /calls", &[("cookie", cookie(&second))], "").await), 200);
+    assert_eq!(status(&world.ask("GET /calls", &login.own(), "").await), 401);
+    assert_eq!(status(&world.ask("GET /calls", &second.own(), "").await), 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn half_of_a_login_opens_nothing_and_ends_no_login() {
+    let world = World::new();
+    let (login, other) = (world.login().await, world.login().await);
+    for (halves, code) in [
+        (&[login.cookie()][..], "page_key_needed"),
+        (&[login.cookie(), other.key()], "login_ended"),
+        (&[login.key()], "login_ended"),
+    ] {
+        let headers = [halves, &[OWN, ("sec-fetch-site", "same-origin")]].concat();
+        for line in ["GET /calls", "POST /calls", "GET /stream", "GET /echo"] {
+            let refused = world.ask(line, &headers, "").await;
+            assert!(status(&refused) == 401 && refused.contains(code), "{line} {refused}");
+            assert!(!refused.contains("Operator"), "{refused}");
+        }
+        let upgrade = [&headers[..], &[("upgrade", "websocket")]].concat();
+        assert_eq!(status(&world.ask("GET /stream", &upgrade, "").await), 401);
+        let out = world.ask("POST /logout", &headers, "").await;
+        assert!(status(&out) == 204 || out.contains(code), "{out}");
+        let public = world.ask("GET /", &headers, "").await;
+        assert!(public.ends_with("\r\n\r\nNone"), "{public}");
+    }
+    for login in [login, other] {
+        assert_eq!(status(&world.ask("GET /calls", &login.own(), "").await), 200);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -249,13 +310,13 @@ async fn other_pages_can_log_nobody_in_or_out() {
         let form = world.ask("POST /login", &[("content-type", media)], &body).await;
         assert!(status(&form) == 415 && form.contains("not_json"), "{form}");
     }
-    let cookie = cookie(&world.log_in(&code, &[OWN]).await).to_owned();
-    let cookie = ("cookie", cookie.as_str());
-    for headers in [&[cookie][..], &[cookie, ("sec-fetch-site", "cross-site")]] {
+    let login = Login::of(&world.log_in(&code, &[OWN]).await);
+    let both = [login.cookie(), login.key()];
+    for headers in [&both[..], &[&both[..], &[("sec-fetch-site", "cross-site")]].concat()] {
         assert_eq!(status(&world.ask("POST /logout", headers, "").await), 403);
     }
-    assert_eq!(status(&world.ask("GET /logout", &[cookie], "").await), 405);
-    assert_eq!(status(&world.ask("GET /calls", &[cookie], "").await), 200);
+    assert_eq!(status(&world.ask("GET /logout", &both, "").await), 405);
+    assert_eq!(status(&world.ask("GET /calls", &both, "").await), 200);
 }
 
 #[tokio::test(start_paused = true)]
@@ -273,5 +334,5 @@ async fn login_reads_little_and_limits_guesses() {
         wrong += 1;
     }
     assert_eq!(wrong, 1_000);
-    assert_eq!(status(&world.log_in(&code, &[OWN]).await), 204, "the right code is still taken");
+    assert_eq!(status(&world.log_in(&code, &[OWN]).await), 200, "the right code is still taken");
 }

@@ -39,10 +39,11 @@ impl Gate {
         Self::new(Access::Token(Token::new(CLIENT).unwrap()))
     }
 
-    /// Logs a browser in, and returns its cookie.
-    fn cookie(&self) -> String {
+    /// Logs a browser in, and returns the headers with both halves.
+    fn log_in(&self) -> Login {
         let code = self.logins.issue().unwrap();
-        format!("palisade_operator_8000={}", self.logins.redeem(&code).unwrap().unwrap())
+        let Halves { cookie, page_key } = self.logins.redeem(&code).unwrap().unwrap();
+        Login { cookie: format!("palisade_operator_8000={cookie}"), page_key }
     }
 
     async fn role(
@@ -59,8 +60,26 @@ impl Gate {
         let role = admitted.role();
         let request = admitted.into_request();
         assert_eq!(request.extensions().get::<Role>().copied(), role);
-        assert!(["authorization", "cookie"].iter().all(|it| !request.headers().contains_key(*it)));
+        let secrets = ["authorization", "cookie", "palisade-page-key"];
+        assert!(secrets.iter().all(|it| !request.headers().contains_key(*it)));
         Ok(role)
+    }
+}
+
+/// A login of a browser.
+struct Login {
+    cookie: String,
+    page_key: String,
+}
+
+impl Login {
+    /// Returns the headers of both halves.
+    fn both(&self) -> [(&str, &str); 2] {
+        [("cookie", &self.cookie), self.key()]
+    }
+
+    fn key(&self) -> (&str, &str) {
+        ("palisade-page-key", &self.page_key)
     }
 }
 
@@ -91,45 +110,79 @@ async fn each_token_has_its_role_at_every_path() {
 }
 
 #[tokio::test]
-async fn cookie_of_an_own_page_is_the_operators() {
+async fn login_of_an_own_page_is_the_operators() {
     for gate in [Gate::with_token(), Gate::new(Access::Unauthenticated)] {
-        let cookie = gate.cookie();
-        let other = format!("theme=dark; {cookie}; last=1");
-        for cookie in [("cookie", cookie.as_str()), ("cookie", &other)] {
-            for (method, headers) in [
-                ("GET", &[cookie][..]),
-                (
-                    "GET",
-                    &[cookie, ("sec-fetch-site", "same-origin"), ("accept", "text/event-stream")],
-                ),
-                ("POST", &[cookie, OWN]),
-                ("DELETE", &[cookie, ("sec-fetch-site", "same-origin")]),
+        let login = gate.log_in();
+        let other = format!("theme=dark; {}; last=1", login.cookie);
+        for cookie in [("cookie", login.cookie.as_str()), ("cookie", &other)] {
+            let both = [cookie, login.key()];
+            let same = ("sec-fetch-site", "same-origin");
+            for (method, more) in [
+                ("GET", &[][..]),
+                ("GET", &[same, ("accept", "text/event-stream")]),
+                ("POST", &[OWN]),
+                ("DELETE", &[same]),
             ] {
-                let role = gate.role(Place::Beside, method, headers).await;
+                let headers = [&both[..], more].concat();
+                let role = gate.role(Place::Beside, method, &headers).await;
                 assert_eq!(role, Ok(Some(Role::Operator)), "{method} {headers:?}");
             }
         }
     }
 }
 
+/// The cookie goes to each port of the host, so that a server of somebody else knows it, and sends
+/// it as if it were a page of this server.
 #[tokio::test]
-async fn cookie_gives_another_page_nothing() {
+async fn half_of_a_login_gives_nothing_even_to_an_own_page() {
     for gate in [Gate::with_token(), Gate::new(Access::Unauthenticated)] {
-        let cookie = gate.cookie();
-        let cookie = ("cookie", cookie.as_str());
-        for (method, headers, rejection) in [
-            ("POST", &[cookie][..], Rejection::CrossSite),
-            ("POST", &[cookie, ("origin", "null")], Rejection::Origin),
-            ("POST", &[cookie, ("origin", "http://localhost:3000")], Rejection::Origin),
-            ("POST", &[cookie, ("origin", "https://localhost:8000")], Rejection::Origin),
-            ("POST", &[cookie, ("origin", "https://app.example")], Rejection::CrossSite),
-            ("POST", &[cookie, ("sec-fetch-site", "cross-site")], Rejection::CrossSite),
-            ("GET", &[cookie, ("sec-fetch-site", "same-site")], Rejection::CrossSite),
-            ("GET", &[cookie, ("accept", "text/event-stream")], Rejection::CrossSite),
-            ("GET", &[cookie, ("upgrade", "websocket")], Rejection::CrossSite),
+        let (login, other) = (gate.log_in(), gate.log_in());
+        let cookie = ("cookie", login.cookie.as_str());
+        let same = ("sec-fetch-site", "same-origin");
+        let value = login.cookie.split_once('=').unwrap().1;
+        for (halves, rejection) in [
+            (&[cookie][..], Rejection::NoPageKey),
+            (&[cookie, ("palisade-page-key", "")], Rejection::LoginEnded),
+            (&[cookie, ("palisade-page-key", value)], Rejection::LoginEnded),
+            (&[cookie, ("palisade-page-key", OPERATOR)], Rejection::LoginEnded),
+            (&[cookie, other.key()], Rejection::LoginEnded),
+            (&[cookie, login.key(), other.key()], Rejection::LoginEnded),
+            (&[login.key()], Rejection::LoginEnded),
+            (&[("cookie", "palisade_operator_8000="), login.key()], Rejection::LoginEnded),
+            (&[("cookie", &other.cookie), login.key()], Rejection::LoginEnded),
         ] {
-            let role = gate.role(Place::Beside, method, headers).await;
-            assert_eq!(role, Err(rejection), "{method} {headers:?}");
+            for place in [Place::Beside, Place::Stream] {
+                for (method, own) in [("GET", same), ("GET", OWN), ("POST", same), ("POST", OWN)] {
+                    let headers = [halves, &[own]].concat();
+                    let role = gate.role(place, method, &headers).await;
+                    assert_eq!(role, Err(rejection.clone()), "{place:?} {method} {headers:?}");
+                }
+            }
+            let public = gate.role(Place::Public, "GET", &[halves, &[same]].concat()).await;
+            assert_eq!(public, Ok(None), "{halves:?}");
+        }
+        let both = [&login.both()[..], &[same]].concat();
+        assert_eq!(gate.role(Place::Beside, "POST", &both).await, Ok(Some(Role::Operator)));
+    }
+}
+
+#[tokio::test]
+async fn login_gives_another_page_nothing() {
+    for gate in [Gate::with_token(), Gate::new(Access::Unauthenticated)] {
+        let login = gate.log_in();
+        for (method, more, rejection) in [
+            ("POST", &[][..], Rejection::CrossSite),
+            ("POST", &[("origin", "null")], Rejection::Origin),
+            ("POST", &[("origin", "http://localhost:3000")], Rejection::Origin),
+            ("POST", &[("origin", "https://localhost:8000")], Rejection::Origin),
+            ("POST", &[("origin", "https://app.example")], Rejection::CrossSite),
+            ("POST", &[("sec-fetch-site", "cross-site")], Rejection::CrossSite),
+            ("GET", &[("sec-fetch-site", "same-site")], Rejection::CrossSite),
+            ("GET", &[("accept", "text/event-stream")], Rejection::CrossSite),
+            ("GET", &[("upgrade", "websocket")], Rejection::CrossSite),
+        ] {
+            let role = gate.role(Place::Beside, method, &[&login.both()[..], more].concat()).await;
+            assert_eq!(role, Err(rejection), "{method} {more:?}");
         }
     }
 }
@@ -140,34 +193,34 @@ async fn cookie_of_a_page_behind_tls_is_never_sent_without_it() {
     for (origin, is_secure) in [("https://app.example", true), ("http://localhost:8000", false)] {
         let code = gate.logins.issue().unwrap();
         let headers = HeaderMap::from_iter([(ORIGIN, origin.parse().unwrap())]);
-        let cookie = gate.auth.credentials().log_in(&code, &headers).unwrap();
-        assert_eq!(cookie.to_str().unwrap().ends_with("; Secure"), is_secure, "{origin}");
+        let logged_in = gate.auth.credentials().log_in(&code, &headers).unwrap();
+        assert_eq!(logged_in.cookie.to_str().unwrap().ends_with("; Secure"), is_secure, "{origin}");
     }
 }
 
 #[tokio::test]
-async fn cookie_of_another_port_or_server_is_none() {
+async fn login_of_another_port_or_server_is_none() {
     let (gate, other) = (Gate::with_token(), Gate::with_token());
-    let cookie = gate.cookie();
-    let renamed = cookie.replace("8000", "8001");
-    let role =
-        async |cookie: &str| gate.role(Place::Beside, "POST", &[("cookie", cookie), OWN]).await;
-    assert_eq!(role(&cookie).await, Ok(Some(Role::Operator)));
-    assert_eq!(role(&renamed).await, Err(Rejection::NoToken));
-    assert_eq!(role(&other.cookie()).await, Err(Rejection::LoginEnded));
-    assert_eq!(role("palisade_operator_8000=").await, Err(Rejection::LoginEnded));
+    let (login, others) = (gate.log_in(), other.log_in());
+    let role = async |cookie: &str, page_key: (&str, &str)| {
+        gate.role(Place::Beside, "POST", &[("cookie", cookie), page_key, OWN]).await
+    };
+    assert_eq!(role(&login.cookie, login.key()).await, Ok(Some(Role::Operator)));
+    let renamed = login.cookie.replace("8000", "8001");
+    assert_eq!(role(&renamed, login.key()).await, Err(Rejection::LoginEnded));
+    assert_eq!(role(&others.cookie, others.key()).await, Err(Rejection::LoginEnded));
     // A page of another port can set a cookie with the same name, and so log nobody out.
-    let both = format!("palisade_operator_8000=planted; {cookie}");
-    assert_eq!(role(&both).await, Ok(Some(Role::Operator)));
+    let both = format!("palisade_operator_8000=planted; {}", login.cookie);
+    assert_eq!(role(&both, login.key()).await, Ok(Some(Role::Operator)));
 }
 
 #[tokio::test]
-async fn cookie_counts_for_no_program() {
+async fn login_counts_for_no_program() {
     let gate = Gate::with_token();
-    let (cookie, client) = (gate.cookie(), bearer_of(CLIENT));
-    let cookie = ("cookie", cookie.as_str());
-    assert_eq!(gate.role(Place::Named, "POST", &[cookie, OWN]).await, Err(Rejection::NoToken));
-    let both = [cookie, OWN, ("authorization", &client)];
+    let (login, client) = (gate.log_in(), bearer_of(CLIENT));
+    let own = [&login.both()[..], &[OWN]].concat();
+    assert_eq!(gate.role(Place::Named, "POST", &own).await, Err(Rejection::NoToken));
+    let both = [&own[..], &[("authorization", &client)]].concat();
     assert_eq!(gate.role(Place::Beside, "POST", &both).await, Ok(Some(Role::Client)));
 }
 
@@ -221,9 +274,9 @@ async fn public_requests_use_up_none_of_those_with_a_token() {
 #[tokio::test(start_paused = true)]
 async fn login_lasts_a_day() {
     let gate = Gate::with_token();
-    let cookie = gate.cookie();
-    let headers = [("cookie", cookie.as_str()), OWN];
-    tokio::time::advance(COOKIE_TIME - Duration::from_secs(1)).await;
+    let login = gate.log_in();
+    let headers = [&login.both()[..], &[OWN]].concat();
+    tokio::time::advance(LOGIN_TIME - Duration::from_secs(1)).await;
     assert_eq!(gate.role(Place::Beside, "POST", &headers).await, Ok(Some(Role::Operator)));
     tokio::time::advance(Duration::from_secs(1)).await;
     assert_eq!(gate.role(Place::Beside, "POST", &headers).await, Err(Rejection::LoginEnded));

@@ -12,6 +12,7 @@ use palisade::Host;
 use palisade::plugins::Shipped;
 use palisade_mcp::Server;
 use palisade_mcp::http::{Access, Logins, Settings, Token};
+use serde_json::Value;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -120,10 +121,14 @@ async fn logged_in_browser_opens_a_websocket_that_ends_with_the_server() {
     let body = format!("{{\"code\":\"{}\"}}", running.logins.issue().unwrap());
     let json = ("content-type", "application/json");
     let answer = running.ask("POST /login", &[origin, json], &body).await;
-    assert!(answer.starts_with("HTTP/1.1 204 "), "{answer}");
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     let cookie = answer.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
     let cookie = ("cookie", cookie.split(';').next().unwrap());
-    let known = running.ask("GET /sender", &[cookie], "").await;
+    let half = running.ask("GET /sender", &[cookie, origin], "").await;
+    assert!(half.starts_with("HTTP/1.1 401 "), "{half}");
+    let body: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+    let key = ("palisade-page-key", body["page_key"].as_str().unwrap());
+    let known = running.ask("GET /sender", &[cookie, key], "").await;
     assert!(known.ends_with("browser Some(Operator)"), "{known}");
     // The key and the answer are those of RFC 6455, section 1.3.
     let handshake = [
@@ -132,7 +137,7 @@ async fn logged_in_browser_opens_a_websocket_that_ends_with_the_server() {
         ("sec-websocket-version", "13"),
         ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
     ];
-    let cross_site = [&handshake[..], &[cookie]].concat();
+    let cross_site = [&handshake[..], &[cookie, key]].concat();
     let mut refused = running.send("GET /events", &cross_site, "").await;
     let mut start = [0; 12];
     refused.read_exact(&mut start).await.unwrap();

@@ -75,28 +75,28 @@ async fn taken_over_connection_ends_with_the_server() {
 #[tokio::test(start_paused = true)]
 async fn upgrade_needs_a_token_and_an_own_page() {
     let world = World::new();
-    let cookie = cookie(&world.log_in(&world.logins.issue().unwrap(), &[OWN]).await).to_owned();
-    let cookie = ("cookie", cookie.as_str());
+    let login = world.login().await;
+    let (cookie, key) = (login.cookie(), login.key());
     let upgrade = ("upgrade", "websocket");
     for (headers, status_code) in [
         (&[upgrade][..], 401),
-        (&[upgrade, cookie], 403),
-        (&[upgrade, cookie, ("origin", "http://localhost:3000")], 403),
-        (&[upgrade, cookie, ("sec-fetch-site", "same-site")], 403),
-        (&[upgrade, cookie, OWN], 200),
+        (&[upgrade, cookie, OWN], 401),
+        (&[upgrade, cookie, key], 403),
+        (&[upgrade, cookie, key, ("origin", "http://localhost:3000")], 403),
+        (&[upgrade, cookie, key, ("sec-fetch-site", "same-site")], 403),
+        (&[upgrade, cookie, key, OWN], 200),
     ] {
         assert_eq!(status(&world.ask("GET /calls", headers, "").await), status_code, "{headers:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn cookie_alone_opens_no_stream() {
+async fn page_of_unknown_source_opens_no_stream() {
     let world = World::new();
-    let code = world.logins.issue().unwrap();
-    let cookie = cookie(&world.log_in(&code, &[OWN]).await).to_owned();
-    let cookie = ("cookie", cookie.as_str());
-    for headers in [&[cookie][..], &[cookie, ("accept", "*/*")], &[cookie, ("accept", "text/html")]]
-    {
+    let login = world.login().await;
+    let both = [login.cookie(), login.key()];
+    for accept in [&[][..], &[("accept", "*/*")], &[("accept", "text/html")]] {
+        let headers = &[&both[..], accept].concat();
         let refused = world.ask("GET /stream", headers, "").await;
         assert!(status(&refused) == 403 && refused.contains("cross_site"), "{refused}");
         assert_eq!(status(&world.ask("GET /calls", headers, "").await), 200, "a plain read");
@@ -106,24 +106,20 @@ async fn cookie_alone_opens_no_stream() {
 #[tokio::test(start_paused = true)]
 async fn logout_ends_the_streams_of_its_browser_only() {
     let world = World::new();
-    let mut cookies = Vec::new();
-    for _ in 0..2 {
-        let code = world.logins.issue().unwrap();
-        cookies.push(cookie(&world.log_in(&code, &[OWN]).await).to_owned());
-    }
+    let logins = [world.login().await, world.login().await];
     let mut streams = Vec::new();
-    for cookie in &cookies {
+    for login in &logins {
         let (mut client, served) = world.connect();
-        let (name, origin) = OWN;
+        let lines = login.own().map(|(name, value)| format!("{name}: {value}"));
+        let header = lines.join("\r\n");
         let head = format!(
-            "GET /stream HTTP/1.1\r\nhost: localhost:8000\r\ncookie: {cookie}\r\n\
-             {name}: {origin}\r\nconnection: close\r\n\r\n"
+            "GET /stream HTTP/1.1\r\nhost: localhost:8000\r\n{header}\r\n\
+             connection: close\r\n\r\n"
         );
         client.write_all(head.as_bytes()).await.unwrap();
-        let header = format!("cookie: {cookie}\r\n{name}: {origin}");
         streams.push((client, served, taken_over_by(&world, &header).await));
     }
-    let out = world.ask("POST /logout", &[("cookie", cookies[0].as_str()), OWN], "").await;
+    let out = world.ask("POST /logout", &logins[0].own(), "").await;
     assert_eq!(status(&out), 204, "{out}");
     let (mut left, served, (mut socket, taken)) = streams.remove(0);
     let mut answer = String::new();
