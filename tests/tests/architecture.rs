@@ -1,5 +1,7 @@
 //! Checks the source tree against the structural rules of ARCHITECTURE.md.
 
+#[path = "architecture/budgets.rs"]
+mod budgets;
 #[path = "architecture/layers.rs"]
 mod layers;
 #[path = "architecture/recipes.rs"]

@@ -26,6 +26,8 @@ mod login;
 mod mcp_client;
 #[path = "server/mcp_sessions.rs"]
 mod mcp_sessions;
+#[path = "server/memory.rs"]
+mod memory;
 #[path = "server/only_operator.rs"]
 mod only_operator;
 #[path = "server/other_ports.rs"]
@@ -39,6 +41,8 @@ mod systemd;
 mod terminal;
 #[path = "server/watch.rs"]
 mod watch;
+#[path = "server/ways.rs"]
+mod ways;
 
 use palisade_tests::World;
 use palisade_tests::api::Api;

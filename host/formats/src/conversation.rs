@@ -26,6 +26,7 @@ mod numbers;
 mod openai;
 mod outcome;
 mod provider;
+mod repeated;
 mod responses;
 mod shape;
 mod written;
@@ -33,15 +34,17 @@ mod written;
 #[cfg(test)]
 mod tests;
 
+use palisade_schema::budget::{Budget, Purse, Unlimited};
 use palisade_schema::json::JsonBounds;
 use palisade_schema::text::sanitize_id;
 use serde_json::Value;
 
 pub use error::ReplyError;
 pub use history::History;
-pub use messages::{Messages, OmittedPart, write_results};
+pub use messages::{Messages, OmittedPart, answer_length, write_results};
 pub use outcome::{Block, Outcome};
 pub use provider::{Provider, UnknownProvider};
+pub use repeated::{ReadReply, Repeated};
 
 use collector::{CallCollector, Form};
 
@@ -112,6 +115,13 @@ impl ToolUse {
         &self.input
     }
 
+    /// Copies the call without its input, which no answer repeats.
+    #[must_use]
+    pub fn without_input(&self) -> Self {
+        let (id, call_id, name) = (self.id.clone(), self.call_id.clone(), self.name.clone());
+        Self { id, call_id, name, input: String::new(), form: self.form }
+    }
+
     /// Returns the id for messages that require one: the provider's, or else the program's.
     fn required_id(&self) -> &str {
         self.id.as_deref().unwrap_or(&self.call_id)
@@ -129,35 +139,50 @@ impl ToolUse {
 /// [`ReplyError`] if the text exceeds [`REPLY_BOUNDS`], is not a reply, is the provider's error, or
 /// has more than [`MAX_CALLS`] calls.
 pub fn read_calls(provider: Provider, text: &str) -> Result<Vec<ToolUse>, ReplyError> {
-    read_reply(provider, text, |_| Ok(())).map(|(calls, _)| calls)
+    read_reply(provider, text, &mut Purse::new(&Unlimited), |_| Ok(())).map(|read| read.calls)
+}
+
+/// A reply that was read, and whose memory a purse holds.
+struct Reading {
+    calls: Vec<ToolUse>,
+    reply: Value,
+    /// The memory of `reply`, in bytes.
+    memory: u64,
 }
 
 /// Reads the calls of a reply that passes a check, and returns the reply as well.
 fn read_reply(
     provider: Provider,
     text: &str,
+    purse: &mut Purse<'_>,
     check: impl FnOnce(&Value) -> Result<(), ReplyError>,
-) -> Result<(Vec<ToolUse>, Value), ReplyError> {
+) -> Result<Reading, ReplyError> {
     if is_stream(text) {
         return Err(ReplyError::Stream);
     }
-    let parsed = numbers::parse(text)?;
+    let parsed = numbers::parse(text, purse)?;
     let reply = &parsed.value;
     if let Some(message) = error::provider_error(reply) {
         return Err(ReplyError::Provider { message });
     }
     check(reply)?;
-    let calls = collect_calls(provider, reply)?;
+    let calls = collect_calls(provider, reply, purse.budget())?;
     if calls.is_empty() && !calls.has_dropped_calls() {
-        check_reply_without_calls(provider, reply, &calls)?;
+        check_reply_without_calls(provider, reply, &calls, purse.budget())?;
     }
-    let mut tool_uses = calls.into_tool_uses();
-    parsed.restore(&mut tool_uses);
-    Ok((tool_uses, parsed.into_value()))
+    let (mut calls, kept) = calls.into_tool_uses();
+    purse.adopt(kept);
+    parsed.restore(&mut calls, purse)?;
+    let memory = parsed.memory;
+    Ok(Reading { calls, reply: parsed.into_value(), memory })
 }
 
-fn collect_calls(provider: Provider, reply: &Value) -> Result<CallCollector, ReplyError> {
-    let mut calls = CallCollector::new(provider);
+fn collect_calls<'b>(
+    provider: Provider,
+    reply: &Value,
+    budget: &'b dyn Budget,
+) -> Result<CallCollector<'b>, ReplyError> {
+    let mut calls = CallCollector::new(provider, budget);
     match provider {
         Provider::OpenAi => openai::read(reply, &mut calls)?,
         Provider::OpenAiResponses => responses::read(reply, &mut calls)?,
@@ -172,10 +197,12 @@ fn collect_calls(provider: Provider, reply: &Value) -> Result<CallCollector, Rep
 fn check_reply_without_calls(
     expected: Provider,
     reply: &Value,
-    calls: &CallCollector,
+    calls: &CallCollector<'_>,
+    budget: &dyn Budget,
 ) -> Result<(), ReplyError> {
-    let has_calls =
-        |other: &Provider| collect_calls(*other, reply).is_ok_and(|calls| !calls.is_empty());
+    let has_calls = |other: &Provider| {
+        collect_calls(*other, reply, budget).is_ok_and(|calls| !calls.is_empty())
+    };
     let mut others = Provider::ALL.into_iter().filter(|other| *other != expected);
     if let Some(found) = others.find(has_calls) {
         return Err(ReplyError::OtherProvider { expected, found });

@@ -22,8 +22,8 @@ mod definition;
 mod export;
 
 pub use conversation::{
-    Block, History, MAX_CALLS, Messages, OmittedPart, Outcome, Provider, REPLY_BOUNDS, ReplyError,
-    ToolUse, UnknownProvider, read_calls, write_results,
+    Block, History, MAX_CALLS, Messages, OmittedPart, Outcome, Provider, REPLY_BOUNDS, ReadReply,
+    Repeated, ReplyError, ToolUse, UnknownProvider, answer_length, read_calls, write_results,
 };
 pub use definition::DefinitionView;
 pub use export::{

@@ -1,6 +1,7 @@
 //! The pipeline of every call, native or WebAssembly: look up, validate, resolve paths, decide,
 //! confirm, queue, run, bound, report.
 
+mod admission;
 pub(crate) mod approve;
 mod call;
 mod call_recorder;
@@ -26,6 +27,7 @@ mod tests;
 mod transcript;
 mod unused_input;
 
+pub use admission::Admission;
 pub(crate) use approve::question::{CONFIRMATION_TIMEOUT, MAX_CONFIRMATION_TIMEOUT};
 pub use call_recorder::{CallEnd, CallRecorder, CallStart, NotRecorded};
 pub use call_threads::CallMode;

@@ -4,6 +4,7 @@
 
 pub use crate::confirm::call_confirmer::{CallAnswer, CallConfirmer};
 pub use crate::dispatch::approve::question::{CONFIRMATION_TIMEOUT, MAX_CONFIRMATION_TIMEOUT};
+pub use crate::dispatch::Admission;
 pub use crate::execution::ToolTime;
 pub use crate::execution::account::{
     Account, CallBudget, Charge, ClientShares, MemoryLimits, Owed, address_space_limit,
@@ -20,7 +21,6 @@ pub use crate::execution::owner::{
 pub use crate::execution::share::{Full, Grant, Pool, Share};
 pub use crate::host::cache::{default_cache, is_unwritable, open_cache};
 pub use crate::host::recorded::{Recorded, recorded_settings, remember};
-pub use crate::host::reply::ReadReply;
 pub use crate::host::state::state_directories;
 pub use crate::plugins::reserved::{owner as shipped_owner, tools_of as shipped_tools};
 pub use crate::registry::origin::NATIVE;

@@ -3,6 +3,8 @@
 //! Parsing and validation run on behalf of a call. The caller passes its budget down, so that this
 //! work obeys the call's memory limit, deadline and cancellation like the guest's own code.
 
+use std::fmt;
+
 /// The reason why work stops early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Exhausted {
@@ -74,7 +76,7 @@ impl Budget for Unlimited {
 ///
 /// Reserves in steps, so that small work makes a single request, and checks the deadline of the
 /// budget.
-pub(crate) struct Purse<'b> {
+pub struct Purse<'b> {
     budget: &'b dyn Budget,
     reserved: u64,
     used: u64,
@@ -92,12 +94,36 @@ impl<'b> Purse<'b> {
     /// The fixed cost of one value, in the same unit.
     const NODE: u64 = 16;
 
-    pub(crate) fn new(budget: &'b dyn Budget) -> Self {
+    /// Creates an empty purse of this budget.
+    #[must_use]
+    pub fn new(budget: &'b dyn Budget) -> Self {
         Self { budget, reserved: 0, used: 0, work: 0 }
     }
 
-    /// Uses memory, reserving it first if needed. The caller allocates afterwards.
-    pub(crate) fn take(&mut self, bytes: u64) -> Result<(), Exhausted> {
+    /// Returns the budget.
+    #[must_use]
+    pub fn budget(&self) -> &'b dyn Budget {
+        self.budget
+    }
+
+    /// Returns the memory in use, in bytes.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// Takes over memory that is reserved in the budget, in bytes.
+    pub fn adopt(&mut self, bytes: u64) {
+        self.used = self.used.saturating_add(bytes);
+        self.reserved = self.reserved.saturating_add(bytes);
+    }
+
+    /// Uses memory, in bytes, reserving it first if needed. The caller allocates afterwards.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Budget::reserve`]; the purse is not to be used any more then.
+    pub fn take(&mut self, bytes: u64) -> Result<(), Exhausted> {
         self.used = self.used.saturating_add(bytes);
         if self.used <= self.reserved {
             return Ok(());
@@ -114,8 +140,8 @@ impl<'b> Purse<'b> {
         Ok(())
     }
 
-    /// Returns memory to the purse. It stays reserved for later use.
-    pub(crate) fn put_back(&mut self, bytes: u64) {
+    /// Returns memory to the purse, in bytes. It stays reserved for later use.
+    pub fn put_back(&mut self, bytes: u64) {
         self.used = self.used.saturating_sub(bytes);
     }
 
@@ -131,10 +157,17 @@ impl<'b> Purse<'b> {
 
     /// Returns the memory in use, in bytes, which the caller must release. The rest is released
     /// here.
-    pub(crate) fn keep(mut self) -> u64 {
+    #[must_use]
+    pub fn keep(mut self) -> u64 {
         let kept = std::mem::take(&mut self.used);
         self.reserved -= kept;
         kept
+    }
+}
+
+impl fmt::Debug for Purse<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Purse").field("used", &self.used).finish_non_exhaustive()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Parses untrusted JSON: checks bounds before allocating, and refuses duplicate keys.
 
 pub mod footprint;
+mod length;
 mod measure;
 mod order;
 mod text;
@@ -14,6 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::budget::{Budget, Exhausted, Purse, Unlimited};
 
+pub use length::{text_length, text_within};
 pub use text::Json;
 
 /// The bounds of one JSON text.

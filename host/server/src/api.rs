@@ -15,6 +15,7 @@ mod history;
 mod ids;
 mod kept;
 mod names;
+mod offload;
 mod open_sessions;
 mod openapi;
 mod pages;

@@ -1,12 +1,13 @@
 //! The outcome of a call, split into the parts of a provider's tool message.
 
 use super::{Block, OmittedPart, Outcome, ToolUse};
-use base64::Engine as _;
+use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
 use palisade_schema::json::Json;
 use palisade_schema::text::elided;
-use serde_json::Value;
+use serde::ser::{Serialize, Serializer};
 use std::borrow::Cow;
+use std::fmt;
 
 /// The largest output that is repeated as a JSON value, in bytes of memory. No provider accepts
 /// more.
@@ -60,18 +61,14 @@ impl<'a> Answer<'a> {
         Self { tool_use, failed, parts, json }
     }
 
-    /// Returns the output as a value, if it is a single JSON value of at most [`LARGEST_VALUE`].
-    pub(super) fn value(&self) -> Option<Value> {
-        self.json.filter(|json| json.footprint() <= LARGEST_VALUE).map(Json::to_value)
+    /// Returns the output, if it is a single JSON value of at most [`LARGEST_VALUE`].
+    pub(super) fn value(&self) -> Option<&'a Json> {
+        self.json.filter(|json| json.footprint() <= LARGEST_VALUE)
     }
 
     /// Returns the text of all parts, separated by line breaks.
-    pub(super) fn text(&self) -> String {
-        let texts = self.parts.iter().filter_map(|part| match part {
-            Part::Text(text) => Some(&**text),
-            Part::Media { .. } => None,
-        });
-        texts.collect::<Vec<_>>().join("\n")
+    pub(super) fn text(&self) -> JoinedText<'_> {
+        JoinedText(&self.parts)
     }
 
     /// Returns true if a part is not text.
@@ -95,9 +92,45 @@ pub(super) fn omitted_parts<'a>(
     })
 }
 
-/// Encodes bytes for a message.
-pub(super) fn encode_base64(data: &[u8]) -> String {
-    STANDARD.encode(data)
+/// The text of all parts, separated by line breaks. It is written without a copy.
+#[derive(Debug)]
+pub(super) struct JoinedText<'a>(&'a [Part<'a>]);
+
+impl fmt::Display for JoinedText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let texts = self.0.iter().filter_map(|part| match part {
+            Part::Text(text) => Some(&**text),
+            Part::Media { .. } => None,
+        });
+        for (index, text) in texts.enumerate() {
+            if index > 0 {
+                f.write_str("\n")?;
+            }
+            f.write_str(text)?;
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for JoinedText<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Bytes in Base64. They are written without a copy.
+pub(super) struct Encoded<'a>(pub(super) &'a [u8]);
+
+impl fmt::Display for Encoded<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Base64Display::new(self.0, &STANDARD).fmt(f)
+    }
+}
+
+impl Serialize for Encoded<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 /// Converts a block to a part, or returns a description of the block if the provider does not

@@ -1,15 +1,18 @@
 //! Anthropic's Messages: `tool_use` blocks, answered by one user message of `tool_result` blocks.
 
 use super::ReplyError;
-use super::answer::{Answer, Part, encode_base64};
+use super::answer::{Answer, Encoded, Part};
 use super::collector::{CallCollector, is_from_model, type_of};
-use serde_json::{Map, Value, json};
+use super::written::object;
+use serde::ser::{Serialize, Serializer};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
 
 #[cfg(test)]
 mod tests;
 
 /// Reads a message, a block, or a list of them.
-pub(super) fn read(value: &Value, calls: &mut CallCollector) -> Result<(), ReplyError> {
+pub(super) fn read(value: &Value, calls: &mut CallCollector<'_>) -> Result<(), ReplyError> {
     calls.read_each_object(value, read_message_or_block)
 }
 
@@ -17,7 +20,7 @@ pub(super) fn read(value: &Value, calls: &mut CallCollector) -> Result<(), Reply
 /// type tells them apart.
 fn read_message_or_block(
     object: &Map<String, Value>,
-    calls: &mut CallCollector,
+    calls: &mut CallCollector<'_>,
 ) -> Result<(), ReplyError> {
     let is_message = matches!(type_of(object), None | Some("message"));
     match object.get("content").filter(|content| is_message && !content.is_object()) {
@@ -42,28 +45,61 @@ fn read_message_or_block(
     }
 }
 
-/// Builds the block that answers a call. The API requires the blocks of all calls in one message.
-pub(super) fn result_block(answer: &Answer<'_>) -> Value {
-    json!({
-        "type": "tool_result",
-        "tool_use_id": answer.tool_use.required_id(),
-        "content": answer.parts.iter().filter_map(content_block).collect::<Value>(),
-        "is_error": answer.failed,
-    })
+/// The block that answers a call. The API requires the blocks of all calls in one message.
+#[derive(serde::Serialize)]
+pub(super) struct ResultBlock<'a> {
+    content: ContentBlocks<'a>,
+    is_error: bool,
+    tool_use_id: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+/// Returns the block that answers a call.
+pub(super) fn result_block<'a>(answer: &'a Answer<'_>) -> ResultBlock<'a> {
+    ResultBlock {
+        content: ContentBlocks(&answer.parts),
+        is_error: answer.failed,
+        tool_use_id: answer.tool_use.required_id(),
+        kind: "tool_result",
+    }
+}
+
+/// The blocks of an output.
+struct ContentBlocks<'a>(&'a [Part<'a>]);
+
+impl Serialize for ContentBlocks<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().filter_map(content_block))
+    }
+}
+
+#[derive(serde::Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum ContentBlock<'a> {
+    Text { text: Cow<'a, str> },
+    Image { source: Source<'a> },
+}
+
+#[derive(serde::Serialize)]
+struct Source<'a> {
+    data: Encoded<'a>,
+    media_type: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
 }
 
 /// Converts a part to a content block. The API rejects empty and blank text blocks.
-fn content_block(part: &Part<'_>) -> Option<Value> {
+fn content_block<'a>(part: &'a Part<'_>) -> Option<ContentBlock<'a>> {
     match part {
         Part::Text(text) if text.is_empty() => None,
-        Part::Text(text) if text.trim().is_empty() => {
-            Some(json!({"type": "text", "text": format!("[{} bytes of white space]", text.len())}))
-        }
-        Part::Text(text) => Some(json!({"type": "text", "text": text})),
+        Part::Text(text) if text.trim().is_empty() => Some(ContentBlock::Text {
+            text: format!("[{} bytes of white space]", text.len()).into(),
+        }),
+        Part::Text(text) => Some(ContentBlock::Text { text: Cow::Borrowed(&**text) }),
         Part::Media { mime, data } => {
-            let data = encode_base64(data);
-            let source = json!({"type": "base64", "media_type": mime, "data": data});
-            Some(json!({"type": "image", "source": source}))
+            let source = Source { data: Encoded(data), media_type: mime, kind: "base64" };
+            Some(ContentBlock::Image { source })
         }
     }
 }
@@ -77,10 +113,10 @@ pub(super) fn model_messages(reply: Value) -> Vec<Value> {
         }
         Value::Object(mut message) if is_message_object(&message) => {
             let role = message.remove("role").unwrap_or_else(|| "assistant".into());
-            message_of(&role, &message.remove("content").unwrap_or_default())
+            message_of(role, message.remove("content").unwrap_or_default())
         }
-        Value::Array(blocks) => message_of(&"assistant".into(), &blocks.into()),
-        block @ Value::Object(_) => message_of(&"assistant".into(), &json!([block])),
+        Value::Array(blocks) => message_of("assistant".into(), blocks.into()),
+        block @ Value::Object(_) => message_of("assistant".into(), vec![block].into()),
         _ => Vec::new(),
     }
 }
@@ -94,11 +130,11 @@ fn is_message_object(object: &Map<String, Value>) -> bool {
 }
 
 /// The API rejects messages without content.
-fn message_of(role: &Value, content: &Value) -> Vec<Value> {
-    let is_empty = match content {
+fn message_of(role: Value, content: Value) -> Vec<Value> {
+    let is_empty = match &content {
         Value::String(text) => text.is_empty(),
         Value::Array(blocks) => blocks.is_empty(),
         _ => true,
     };
-    if is_empty { Vec::new() } else { vec![json!({"role": role, "content": content})] }
+    if is_empty { Vec::new() } else { vec![object([("role", role), ("content", content)])] }
 }

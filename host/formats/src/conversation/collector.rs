@@ -2,6 +2,8 @@
 
 use super::fields::{Fields, IDS, WRAPPERS, find_wrapped, forms_of_call};
 use super::{MAX_CALLS, Provider, ReplyError, ToolUse};
+use palisade_schema::budget::{Budget, Exhausted, Purse};
+use palisade_schema::json::text_within;
 use palisade_schema::text::{cut, sanitize_id};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
@@ -17,10 +19,14 @@ pub(super) enum Form {
     Legacy,
 }
 
-/// The calls that a reader has collected.
+/// The memory of a call beside its texts, in bytes: two short ids, and its place in tables.
+const CALL: u64 = 2 << 10;
+
+/// The calls that a reader has collected, within a budget.
 #[derive(Debug)]
-pub(super) struct CallCollector {
+pub(super) struct CallCollector<'b> {
     provider: Provider,
+    purse: Purse<'b>,
     calls: Vec<RawCall>,
     /// True if a call was dropped because it is already answered.
     has_dropped: bool,
@@ -29,7 +35,7 @@ pub(super) struct CallCollector {
 }
 
 /// Reads one object of a provider's reply.
-type Reader = fn(&Map<String, Value>, &mut CallCollector) -> Result<(), ReplyError>;
+type Reader = fn(&Map<String, Value>, &mut CallCollector<'_>) -> Result<(), ReplyError>;
 
 /// A call as written in the reply.
 #[derive(Debug)]
@@ -40,10 +46,11 @@ struct RawCall {
     form: Form,
 }
 
-impl CallCollector {
+impl<'b> CallCollector<'b> {
     /// Creates an empty collection for a reply of this provider.
-    pub(super) fn new(provider: Provider) -> Self {
-        Self { provider, calls: Vec::new(), has_dropped: false, recognized: false }
+    pub(super) fn new(provider: Provider, budget: &'b dyn Budget) -> Self {
+        let purse = Purse::new(budget);
+        Self { provider, purse, calls: Vec::new(), has_dropped: false, recognized: false }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -87,7 +94,7 @@ impl CallCollector {
     /// Adds an object as a call.
     pub(super) fn add_call(&mut self, object: &Map<String, Value>) -> Result<(), ReplyError> {
         let custom = matches!(type_of(object), Some("custom" | "custom_tool_call"));
-        self.push(self.parse_call(object, if custom { Form::Custom } else { Form::Function }))
+        self.push(object, if custom { Form::Custom } else { Form::Function })
     }
 
     /// Adds an object as a call in OpenAI's older form.
@@ -95,7 +102,7 @@ impl CallCollector {
         &mut self,
         object: &Map<String, Value>,
     ) -> Result<(), ReplyError> {
-        self.push(RawCall { id: None, ..self.parse_call(object, Form::Legacy) })
+        self.push(object, Form::Legacy)
     }
 
     /// Reads an object of unknown role: a call, the answer to a call, or another item of a list.
@@ -137,9 +144,9 @@ impl CallCollector {
         self.recognized = true;
         let id = find_id(answer, &IDS);
         let name = find_name(answer);
-        let is_answered = |call: &RawCall| match (&call.id, &id) {
+        let is_answered = |call: &RawCall| match (&call.id, id) {
             (Some(requested), Some(answered)) => requested == answered,
-            _ => name.as_ref() == Some(&call.name),
+            _ => name == Some(call.name.as_str()),
         };
         if let Some(index) = self.calls.iter().position(is_answered) {
             self.calls.remove(index);
@@ -147,8 +154,9 @@ impl CallCollector {
         }
     }
 
-    /// Returns the calls, each with an id that is unique in the reply.
-    pub(super) fn into_tool_uses(self) -> Vec<ToolUse> {
+    /// Returns the calls, each with an id that is unique in the reply, and the number of budget
+    /// bytes that they keep, which the caller must release.
+    pub(super) fn into_tool_uses(self) -> (Vec<ToolUse>, u64) {
         let provider_ids: HashSet<String> =
             self.calls.iter().filter_map(|call| call.id.as_deref()).map(sanitize_id).collect();
         let mut taken = HashSet::new();
@@ -168,29 +176,38 @@ impl CallCollector {
             let RawCall { id, name, input, form } = call;
             tool_uses.push(ToolUse { id, call_id, name, input, form });
         }
-        tool_uses
+        (tool_uses, self.purse.keep())
     }
 
-    fn parse_call(&self, object: &Map<String, Value>, form: Form) -> RawCall {
+    /// Copies the texts of a call, whose memory is reserved first.
+    fn copy_call(&mut self, object: &Map<String, Value>, form: Form) -> Result<RawCall, Exhausted> {
         let fields = Fields::for_object(object, self.provider);
         let inner = fields.inner(object);
         let find = |key: &&str| inner.get(*key).or_else(|| fields.fallback(object)?.get(*key));
         let input = fields.inputs.iter().filter_map(find).find(|value| !value.is_null());
-        RawCall {
-            id: find_id(object, fields.ids)
-                .or_else(|| find_id(fields.fallback(inner)?, fields.ids)),
-            name: find_name(inner)
-                .or_else(|| find_name(fields.fallback(object)?))
-                .unwrap_or_default(),
-            input: input.map_or_else(|| "{}".to_owned(), input_text),
+        let id = find_id(object, fields.ids)
+            .or_else(|| find_id(fields.fallback(inner)?, fields.ids))
+            .filter(|_| form != Form::Legacy);
+        let name =
+            find_name(inner).or_else(|| find_name(fields.fallback(object)?)).unwrap_or_default();
+        let texts = id.map_or(0, str::len) + name.len();
+        self.purse.take(CALL + texts as u64)?;
+        Ok(RawCall {
+            id: id.map(str::to_owned),
+            name: name.to_owned(),
+            input: match input {
+                None => "{}".to_owned(),
+                Some(input) => input_text(input, &mut self.purse)?,
+            },
             form,
-        }
+        })
     }
 
-    fn push(&mut self, call: RawCall) -> Result<(), ReplyError> {
+    fn push(&mut self, object: &Map<String, Value>, form: Form) -> Result<(), ReplyError> {
         if self.calls.len() >= MAX_CALLS {
             return Err(ReplyError::TooManyCalls);
         }
+        let call = self.copy_call(object, form)?;
         self.recognized = true;
         self.calls.push(call);
         Ok(())
@@ -235,19 +252,22 @@ fn is_untyped_call(object: &Map<String, Value>) -> bool {
         && (object.get("name").is_some_and(Value::is_string) || is_wrapped())
 }
 
-fn find_id(object: &Map<String, Value>, keys: &[&str]) -> Option<String> {
+fn find_id<'v>(object: &'v Map<String, Value>, keys: &[&str]) -> Option<&'v str> {
     let mut known = keys.iter().filter_map(|key| object.get(*key)?.as_str());
-    known.find(|id| !id.is_empty()).map(str::to_owned)
+    known.find(|id| !id.is_empty())
 }
 
-fn find_name(object: &Map<String, Value>) -> Option<String> {
-    object.get("name").and_then(Value::as_str).map(str::to_owned)
+fn find_name(object: &Map<String, Value>) -> Option<&str> {
+    object.get("name").and_then(Value::as_str)
 }
 
-fn input_text(value: &Value) -> String {
+fn input_text(value: &Value, purse: &mut Purse<'_>) -> Result<String, Exhausted> {
     match value {
-        Value::String(text) if text.trim().is_empty() => "{}".to_owned(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+        Value::String(text) if text.trim().is_empty() => Ok("{}".to_owned()),
+        Value::String(text) => {
+            purse.take(text.len() as u64)?;
+            Ok(text.clone())
+        }
+        other => text_within(other, purse),
     }
 }

@@ -1,6 +1,7 @@
 //! The reasons why a text cannot be read as a provider's reply.
 
 use super::{MAX_CALLS, Provider};
+use palisade_schema::budget::Exhausted;
 use palisade_schema::json::{JsonError, type_name};
 use palisade_schema::text::elided;
 use serde_json::Value;
@@ -49,6 +50,12 @@ pub enum ReplyError {
     /// The reply has more than [`MAX_CALLS`] calls.
     #[error("the reply asks for more than {MAX_CALLS} calls; at most {MAX_CALLS} are accepted")]
     TooManyCalls,
+}
+
+impl From<Exhausted> for ReplyError {
+    fn from(exhausted: Exhausted) -> Self {
+        Self::Json(JsonError::Exhausted(exhausted))
+    }
 }
 
 /// Returns the provider's error message: `{"error": {"message": …}}`, alone or first in a list.

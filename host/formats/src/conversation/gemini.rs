@@ -1,9 +1,12 @@
 //! Google's Gemini: `functionCall` parts, answered by one content of `functionResponse` parts.
 
 use super::ReplyError;
-use super::answer::{Answer, Part, encode_base64};
+use super::answer::{Answer, Encoded, JoinedText, Part};
 use super::collector::{CallCollector, first_choice, is_from_model, take_first};
-use serde_json::{Map, Value, json};
+use super::written::{message, object};
+use palisade_schema::json::Json;
+use serde::ser::{Serialize, Serializer};
+use serde_json::{Map, Value};
 
 #[cfg(test)]
 mod tests;
@@ -24,11 +27,11 @@ const PART_KEYS: [&str; 6] = [
 
 /// Reads a body, a content, a part, a call, or a list of them. A streamed reply without server-sent
 /// events is a list of bodies.
-pub(super) fn read(value: &Value, calls: &mut CallCollector) -> Result<(), ReplyError> {
+pub(super) fn read(value: &Value, calls: &mut CallCollector<'_>) -> Result<(), ReplyError> {
     calls.read_each_object(value, read_body)
 }
 
-fn read_body(object: &Map<String, Value>, calls: &mut CallCollector) -> Result<(), ReplyError> {
+fn read_body(object: &Map<String, Value>, calls: &mut CallCollector<'_>) -> Result<(), ReplyError> {
     match first_choice(object, "candidates")
         .or_else(|| object.get("content").filter(|content| content.is_object()))
     {
@@ -40,7 +43,10 @@ fn read_body(object: &Map<String, Value>, calls: &mut CallCollector) -> Result<(
     }
 }
 
-fn read_content(object: &Map<String, Value>, calls: &mut CallCollector) -> Result<(), ReplyError> {
+fn read_content(
+    object: &Map<String, Value>,
+    calls: &mut CallCollector<'_>,
+) -> Result<(), ReplyError> {
     let Some(parts) = object.get("parts").and_then(Value::as_array) else {
         return read_part(object, calls);
     };
@@ -52,7 +58,7 @@ fn read_content(object: &Map<String, Value>, calls: &mut CallCollector) -> Resul
         .try_for_each(|object| read_part(object, calls))
 }
 
-fn read_part(object: &Map<String, Value>, calls: &mut CallCollector) -> Result<(), ReplyError> {
+fn read_part(object: &Map<String, Value>, calls: &mut CallCollector<'_>) -> Result<(), ReplyError> {
     if let Some(answer) = function_response(object) {
         calls.drop_answered(answer);
         return Ok(());
@@ -86,25 +92,79 @@ fn get_either<'v>(
     object.get(one).or_else(|| object.get(other))?.as_object()
 }
 
-/// Builds the part that answers a call. The API requires the parts of all calls in a single
-/// content.
-pub(super) fn result_part(answer: &Answer<'_>) -> Value {
-    let key = if answer.failed { "error" } else { "output" };
-    let output = answer.value().unwrap_or_else(|| Value::String(answer.text()));
-    let mut response = json!({"name": answer.tool_use.name, "response": {key: output}});
-    if let Some(id) = answer.tool_use.id() {
-        response["id"] = json!(id);
-    }
-    if answer.has_media() {
-        response["parts"] = answer.parts.iter().filter_map(inline_data).collect();
-    }
-    json!({"functionResponse": response})
+/// The part that answers a call. The API requires the parts of all calls in a single content.
+#[derive(serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ResultPart<'a> {
+    function_response: FunctionResponse<'a>,
 }
 
-fn inline_data(part: &Part<'_>) -> Option<Value> {
+#[derive(serde::Serialize)]
+struct FunctionResponse<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parts: Option<InlineParts<'a>>,
+    response: Response<'a>,
+}
+
+#[derive(serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Response<'a> {
+    Error(JoinedText<'a>),
+    Output(Output<'a>),
+}
+
+#[derive(serde::Serialize)]
+#[serde(untagged)]
+enum Output<'a> {
+    Value(&'a Json),
+    Text(JoinedText<'a>),
+}
+
+/// Returns the part that answers a call.
+pub(super) fn result_part<'a>(answer: &'a Answer<'_>) -> ResultPart<'a> {
+    let response = match (answer.failed, answer.value()) {
+        (true, _) => Response::Error(answer.text()),
+        (false, Some(value)) => Response::Output(Output::Value(value)),
+        (false, None) => Response::Output(Output::Text(answer.text())),
+    };
+    let function_response = FunctionResponse {
+        id: answer.tool_use.id(),
+        name: &answer.tool_use.name,
+        parts: answer.has_media().then_some(InlineParts(&answer.parts)),
+        response,
+    };
+    ResultPart { function_response }
+}
+
+/// The media of an output.
+struct InlineParts<'a>(&'a [Part<'a>]);
+
+impl Serialize for InlineParts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().filter_map(inline_part))
+    }
+}
+
+#[derive(serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+struct InlinePart<'a> {
+    inline_data: InlineData<'a>,
+}
+
+#[derive(serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+struct InlineData<'a> {
+    data: Encoded<'a>,
+    mime_type: &'a str,
+}
+
+fn inline_part<'a>(part: &'a Part<'_>) -> Option<InlinePart<'a>> {
     match part {
         Part::Media { mime, data } => {
-            Some(json!({"inlineData": {"mimeType": mime, "data": encode_base64(data)}}))
+            Some(InlinePart { inline_data: InlineData { data: Encoded(data), mime_type: mime } })
         }
         Part::Text(_) => None,
     }
@@ -121,7 +181,7 @@ pub(super) fn model_contents(reply: Value) -> Vec<Value> {
                     earlier.extend(parts);
                 }
             }
-            None => contents.push(json!({"role": role, "parts": parts})),
+            None => contents.push(message("parts", parts, [("role", role)])),
         }
     }
     contents
@@ -144,7 +204,7 @@ fn contents_of(reply: Value) -> Vec<(Value, Vec<Value>)> {
                 Some(Value::Array(parts)) if parts.is_empty() => Vec::new(),
                 Some(Value::Array(parts)) => vec![(role, parts)],
                 _ if body.contains_key("name") => {
-                    vec![(role, vec![json!({"functionCall": body})])]
+                    vec![(role, vec![object([("functionCall", Value::Object(body))])])]
                 }
                 _ if PART_KEYS.iter().any(|key| body.contains_key(*key)) => {
                     vec![(role, vec![Value::Object(body)])]

@@ -2,10 +2,11 @@
 //! answers to their calls one by one.
 
 use super::answer::{Answer, omitted_parts};
-use super::{
-    OmittedPart, Outcome, Provider, ReplyError, ToolUse, anthropic, gemini, openai, read_reply,
-    responses, shape, written,
-};
+use super::messages::{ProviderAnswer, joins, key_of_answers};
+use super::repeated::{ValuesOfReply, read_values};
+use super::written::message;
+use super::{OmittedPart, Outcome, Provider, ReplyError, ToolUse};
+use palisade_schema::budget::{Budget, Purse, Unlimited};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -73,21 +74,27 @@ impl History {
     /// Those of [`read_calls`](super::read_calls), such as [`ReplyError::OtherProvider`] for a
     /// reply in another provider's form. Nothing is appended then.
     pub fn append_reply(&mut self, reply: &str) -> Result<Vec<ToolUse>, ReplyError> {
-        let (calls, reply) = read_reply(self.provider, reply, |reply| {
-            match shape::other_form(self.provider, reply) {
-                Some(found) => Err(ReplyError::OtherProvider { expected: self.provider, found }),
-                None => Ok(()),
-            }
-        })?;
-        let bare = written::message_of_bare_calls(self.provider, &reply, &calls);
-        let messages = bare.unwrap_or_else(|| match self.provider {
-            Provider::OpenAi => openai::model_messages(reply),
-            Provider::OpenAiResponses => responses::model_items(reply),
-            Provider::Anthropic => anthropic::model_messages(reply),
-            Provider::Gemini => gemini::model_contents(reply),
-        });
+        self.append_reply_within(reply, &Unlimited).map(|(calls, _)| calls)
+    }
+
+    /// Appends a reply as [`append_reply`](Self::append_reply), within a budget. The memory of
+    /// everything is reserved before it is allocated. Also returns the number of budget bytes that
+    /// the calls and the appended messages keep, which the caller must release.
+    ///
+    /// # Errors
+    ///
+    /// As [`append_reply`](Self::append_reply), and
+    /// [`JsonError::Exhausted`](palisade_schema::json::JsonError::Exhausted) in
+    /// [`ReplyError::Json`]. Nothing stays reserved then.
+    pub fn append_reply_within(
+        &mut self,
+        reply: &str,
+        budget: &dyn Budget,
+    ) -> Result<(Vec<ToolUse>, u64), ReplyError> {
+        let mut purse = Purse::new(budget);
+        let ValuesOfReply { calls, messages, .. } = read_values(self.provider, reply, &mut purse)?;
         self.messages.extend(messages);
-        Ok(calls)
+        Ok((calls, purse.keep()))
     }
 
     /// Appends the answer to one call. Anthropic and Gemini take all answers to a reply in one
@@ -96,25 +103,23 @@ impl History {
     pub fn append_answer(&mut self, call: &ToolUse, outcome: &impl Outcome) -> Vec<OmittedPart> {
         let accepted = self.provider.accepted_media();
         let answer = Answer::new(call, outcome, accepted);
-        match self.provider {
-            Provider::OpenAi => self.messages.push(openai::result_message(&answer)),
-            Provider::OpenAiResponses => self.messages.push(responses::result_item(&answer)),
-            Provider::Anthropic => self.join("content", anthropic::result_block(&answer)),
-            Provider::Gemini => self.join("parts", gemini::result_part(&answer)),
+        let written = ProviderAnswer { provider: self.provider, answer: &answer };
+        // Serialization cannot fail: an answer always maps to JSON.
+        let written = serde_json::to_value(written).unwrap_or_default();
+        match key_of_answers(self.provider) {
+            None => self.messages.push(written),
+            Some(key) => self.join(key, written),
         }
         omitted_parts(call, outcome, accepted).collect()
     }
 
     /// Appends an answer to the last message if that consists of answers, or else in a new one.
     fn join(&mut self, key: &str, answer: Value) {
-        let open = self.messages.last_mut().and_then(|last| last.get_mut(key)?.as_array_mut());
-        match open.filter(|parts| !parts.is_empty() && parts.iter().all(is_answer)) {
+        let provider = self.provider;
+        let last = self.messages.last_mut().filter(|last| joins(provider, last));
+        match last.and_then(|last| last.get_mut(key)?.as_array_mut()) {
             Some(parts) => parts.push(answer),
-            None => self.messages.push(serde_json::json!({"role": "user", key: [answer]})),
+            None => self.messages.push(message(key, vec![answer], [("role", "user".into())])),
         }
     }
-}
-
-fn is_answer(part: &Value) -> bool {
-    part["type"] == "tool_result" || part.get("functionResponse").is_some()
 }

@@ -2,7 +2,8 @@
 //! affected call fails.
 
 use super::{REPLY_BOUNDS, ReplyError, ToolUse};
-use palisade_schema::json::{JsonBounds, JsonError, parse_bounded};
+use palisade_schema::budget::{Exhausted, Purse};
+use palisade_schema::json::{JsonBounds, JsonError, parse_within};
 use serde::de::IgnoredAny;
 use serde_json::{Number, Value};
 
@@ -13,21 +14,28 @@ const PLACEHOLDER: &str = "\"\u{fdd0}";
 /// A parsed reply, in which strings may stand for numbers.
 pub(super) struct Parsed {
     pub(super) value: Value,
+    /// The memory of the value, which the purse holds.
+    pub(super) memory: u64,
     has_placeholders: bool,
 }
 
 /// Parses a reply within bounds. A number out of range is not an error here.
-pub(super) fn parse(text: &str) -> Result<Parsed, ReplyError> {
-    let refused = match parse_bounded(text, REPLY_BOUNDS) {
-        Ok(value) => return Ok(Parsed { value, has_placeholders: false }),
+pub(super) fn parse(text: &str, purse: &mut Purse<'_>) -> Result<Parsed, ReplyError> {
+    let refused = match parse_value(text, REPLY_BOUNDS, purse) {
+        Ok((value, memory)) => return Ok(Parsed { value, memory, has_placeholders: false }),
         Err(error) => error,
     };
     if !matches!(&refused, JsonError::Syntax { reason, .. } if reason.contains("out of range")) {
         return Err(refused.into());
     }
-    // The length was checked above, and the placeholders add a few bytes per number.
-    match parse_bounded(&replace_numbers(text), JsonBounds { bytes: usize::MAX, ..REPLY_BOUNDS }) {
-        Ok(value) => Ok(Parsed { value, has_placeholders: true }),
+    // The length was checked above. A placeholder adds less than the length of its number.
+    let copy = 2 * text.len() as u64;
+    purse.take(copy)?;
+    let bounds = JsonBounds { bytes: usize::MAX, ..REPLY_BOUNDS };
+    let parsed = parse_value(&replace_numbers(text), bounds, purse);
+    purse.put_back(copy);
+    match parsed {
+        Ok((value, memory)) => Ok(Parsed { value, memory, has_placeholders: true }),
         // Offsets in the rewritten text do not apply to the original, so the first error is
         // returned.
         Err(JsonError::Syntax { .. }) => Err(refused.into()),
@@ -35,13 +43,32 @@ pub(super) fn parse(text: &str) -> Result<Parsed, ReplyError> {
     }
 }
 
+/// Parses a text, and puts the memory of its value into the purse.
+fn parse_value(
+    text: &str,
+    bounds: JsonBounds,
+    purse: &mut Purse<'_>,
+) -> Result<(Value, u64), JsonError> {
+    let (value, memory) = parse_within(text, bounds, purse.budget())?;
+    purse.adopt(memory);
+    Ok((value, memory))
+}
+
 impl Parsed {
     /// Restores the numbers of all inputs as written. Each input is parsed separately later, and
     /// the error is reported in that call.
-    pub(super) fn restore(&self, tool_uses: &mut [ToolUse]) {
+    pub(super) fn restore(
+        &self,
+        tool_uses: &mut [ToolUse],
+        purse: &mut Purse<'_>,
+    ) -> Result<(), Exhausted> {
         for tool_use in tool_uses.iter_mut().filter(|_| self.has_placeholders) {
+            let copy = tool_use.input.len() as u64;
+            purse.take(copy)?;
             tool_use.input = restore_numbers(&tool_use.input);
+            purse.put_back(copy);
         }
+        Ok(())
     }
 
     /// Returns the reply. A number out of range is a string, because no value can hold it.
@@ -70,7 +97,7 @@ fn strip_placeholders(value: &mut Value) {
 
 /// Returns the text with a placeholder for each number that is out of range.
 fn replace_numbers(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
+    let mut out = String::with_capacity(2 * text.len());
     let mut rest = text;
     while let Some(at) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
         let (before, token) = rest.split_at(at);
@@ -90,7 +117,8 @@ fn replace_numbers(text: &str) -> String {
 
 fn restore_numbers(input: &str) -> String {
     let mut parts = input.split(PLACEHOLDER);
-    let mut out = parts.next().unwrap_or_default().to_owned();
+    let mut out = String::with_capacity(input.len());
+    out.push_str(parts.next().unwrap_or_default());
     for part in parts {
         let (number, after) = part.split_once('"').unwrap_or((part, ""));
         out.extend([number, after]);
@@ -123,6 +151,7 @@ fn is_out_of_range(token: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use palisade_schema::budget::Unlimited;
 
     #[test]
     fn numbers_out_of_range_are_replaced_and_restored() {
@@ -139,6 +168,6 @@ mod tests {
             let is_changed = replace_numbers(text) != text;
             assert_eq!(is_changed, text == "[1e400x", "{text}");
         }
-        assert!(parse("[1e400x]").is_err());
+        assert!(parse("[1e400x]", &mut Purse::new(&Unlimited)).is_err());
     }
 }

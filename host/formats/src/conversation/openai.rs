@@ -1,19 +1,21 @@
 //! OpenAI's Chat Completions: `tool_calls` of a message, answered by messages of the role `tool`.
 
 use super::ReplyError;
-use super::answer::Answer;
+use super::answer::{Answer, JoinedText};
 use super::collector::{CallCollector, Form, first_choice, is_from_model, take_first, type_of};
-use serde_json::{Map, Value, json};
+use super::written::message;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 #[cfg(test)]
 mod tests;
 
 /// Reads a body, a message, a call, or a list of them.
-pub(super) fn read(value: &Value, calls: &mut CallCollector) -> Result<(), ReplyError> {
+pub(super) fn read(value: &Value, calls: &mut CallCollector<'_>) -> Result<(), ReplyError> {
     calls.read_each_object(value, read_body)
 }
 
-fn read_body(object: &Map<String, Value>, calls: &mut CallCollector) -> Result<(), ReplyError> {
+fn read_body(object: &Map<String, Value>, calls: &mut CallCollector<'_>) -> Result<(), ReplyError> {
     match first_choice(object, "choices")
         .or_else(|| object.get("message").filter(|message| message.is_object()))
     {
@@ -25,7 +27,10 @@ fn read_body(object: &Map<String, Value>, calls: &mut CallCollector) -> Result<(
     }
 }
 
-fn read_message(object: &Map<String, Value>, calls: &mut CallCollector) -> Result<(), ReplyError> {
+fn read_message(
+    object: &Map<String, Value>,
+    calls: &mut CallCollector<'_>,
+) -> Result<(), ReplyError> {
     match object.get("role").and_then(Value::as_str) {
         Some("tool" | "function") => calls.drop_answered(object),
         Some(_) if !is_from_model(object) => calls.mark_recognized(),
@@ -38,7 +43,7 @@ fn read_message(object: &Map<String, Value>, calls: &mut CallCollector) -> Resul
 /// only if the newer is absent.
 fn read_message_calls(
     message: &Map<String, Value>,
-    calls: &mut CallCollector,
+    calls: &mut CallCollector<'_>,
 ) -> Result<(), ReplyError> {
     let listed = match message.get("tool_calls") {
         Some(Value::Array(list)) => list.as_slice(),
@@ -68,12 +73,26 @@ fn read_message_calls(
     }
 }
 
-/// Builds the message that answers one call.
-pub(super) fn result_message(answer: &Answer<'_>) -> Value {
-    if answer.tool_use.form == Form::Legacy {
-        return json!({"role": "function", "name": answer.tool_use.name, "content": answer.text()});
+/// The message that answers one call.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum ResultMessage<'a> {
+    Function { content: JoinedText<'a>, name: &'a str, role: &'static str },
+    Tool { content: JoinedText<'a>, role: &'static str, tool_call_id: &'a str },
+}
+
+/// Returns the message that answers one call.
+pub(super) fn result_message<'a>(answer: &'a Answer<'_>) -> ResultMessage<'a> {
+    let content = answer.text();
+    match answer.tool_use.form {
+        Form::Legacy => {
+            ResultMessage::Function { content, name: &answer.tool_use.name, role: "function" }
+        }
+        Form::Function | Form::Custom => {
+            let tool_call_id = answer.tool_use.required_id();
+            ResultMessage::Tool { content, role: "tool", tool_call_id }
+        }
     }
-    json!({"role": "tool", "tool_call_id": answer.tool_use.required_id(), "content": answer.text()})
 }
 
 /// Returns the model's messages of a reply, as a request repeats them. A list of messages is
@@ -87,7 +106,7 @@ pub(super) fn model_messages(reply: Value) -> Vec<Value> {
                 return model_messages(choice);
             }
             match body.remove("message") {
-                Some(message @ Value::Object(_)) => model_messages(message),
+                Some(within @ Value::Object(_)) => model_messages(within),
                 _ if is_call_object(&body) => vec![message_of_calls(vec![Value::Object(body)])],
                 _ => {
                     body.entry("role").or_insert_with(|| "assistant".into());
@@ -115,5 +134,5 @@ fn message_of_calls(mut calls: Vec<Value>) -> Value {
     for call in calls.iter_mut().filter_map(Value::as_object_mut) {
         call.entry("type").or_insert_with(|| "function".into());
     }
-    json!({"role": "assistant", "content": null, "tool_calls": calls})
+    message("tool_calls", calls, [("role", "assistant".into()), ("content", Value::Null)])
 }

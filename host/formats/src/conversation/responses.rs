@@ -1,21 +1,23 @@
 //! OpenAI's Responses: `function_call` items, answered by `function_call_output` items.
 
 use super::ReplyError;
-use super::answer::{Answer, Part, encode_base64};
+use super::answer::{Answer, Encoded, JoinedText, Part};
 use super::collector::{CallCollector, Form, type_of};
-use serde_json::{Map, Value, json};
+use serde::ser::{Serialize, Serializer};
+use serde_json::{Map, Value};
+use std::fmt;
 
 #[cfg(test)]
 mod tests;
 
 /// Reads a body, an item, or a list of them.
-pub(super) fn read(value: &Value, calls: &mut CallCollector) -> Result<(), ReplyError> {
+pub(super) fn read(value: &Value, calls: &mut CallCollector<'_>) -> Result<(), ReplyError> {
     calls.read_each_object(value, read_body)
 }
 
 /// Reads a body or an item. `output` is the list of items in a body, but the answer in an item,
 /// which has a type.
-fn read_body(object: &Map<String, Value>, calls: &mut CallCollector) -> Result<(), ReplyError> {
+fn read_body(object: &Map<String, Value>, calls: &mut CallCollector<'_>) -> Result<(), ReplyError> {
     let output = object.get("output").filter(|_| type_of(object).is_none());
     match object.get("response").filter(|response| response.is_object()).or(output) {
         Some(within) => {
@@ -26,28 +28,78 @@ fn read_body(object: &Map<String, Value>, calls: &mut CallCollector) -> Result<(
     }
 }
 
-/// Builds the item that answers one call.
-pub(super) fn result_item(answer: &Answer<'_>) -> Value {
-    let output = if answer.has_media() {
-        answer.parts.iter().filter_map(content_part).collect()
-    } else {
-        Value::String(answer.text())
+/// The item that answers one call.
+#[derive(serde::Serialize)]
+pub(super) struct ResultItem<'a> {
+    call_id: &'a str,
+    output: Output<'a>,
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+#[derive(serde::Serialize)]
+#[serde(untagged)]
+enum Output<'a> {
+    Text(JoinedText<'a>),
+    Parts(ContentParts<'a>),
+}
+
+/// Returns the item that answers one call.
+pub(super) fn result_item<'a>(answer: &'a Answer<'_>) -> ResultItem<'a> {
+    let output = match answer.has_media() {
+        true => Output::Parts(ContentParts(&answer.parts)),
+        false => Output::Text(answer.text()),
     };
     let kind = match answer.tool_use.form {
         Form::Custom => "custom_tool_call_output",
         Form::Function | Form::Legacy => "function_call_output",
     };
-    json!({"type": kind, "call_id": answer.tool_use.required_id(), "output": output})
+    ResultItem { call_id: answer.tool_use.required_id(), output, kind }
 }
 
-fn content_part(part: &Part<'_>) -> Option<Value> {
+/// The parts of an output with media.
+struct ContentParts<'a>(&'a [Part<'a>]);
+
+#[derive(serde::Serialize)]
+#[serde(tag = "type")]
+enum ContentPart<'a> {
+    #[serde(rename = "input_text")]
+    Text { text: &'a str },
+    #[serde(rename = "input_image")]
+    Image { image_url: DataUrl<'a> },
+}
+
+impl Serialize for ContentParts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().filter_map(content_part))
+    }
+}
+
+fn content_part<'a>(part: &'a Part<'_>) -> Option<ContentPart<'a>> {
     match part {
         Part::Text(text) if text.is_empty() => None,
-        Part::Text(text) => Some(json!({"type": "input_text", "text": text})),
+        Part::Text(text) => Some(ContentPart::Text { text }),
         Part::Media { mime, data } => {
-            let url = format!("data:{mime};base64,{}", encode_base64(data));
-            Some(json!({"type": "input_image", "image_url": url}))
+            Some(ContentPart::Image { image_url: DataUrl { mime, data: Encoded(data) } })
         }
+    }
+}
+
+/// A `data:` URL.
+struct DataUrl<'a> {
+    mime: &'a str,
+    data: Encoded<'a>,
+}
+
+impl fmt::Display for DataUrl<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "data:{};base64,{}", self.mime, self.data)
+    }
+}
+
+impl Serialize for DataUrl<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -29,7 +29,7 @@ impl Dispatcher {
         calls: Vec<Call>,
         conversation: &mut dyn Conversation,
     ) -> Vec<ToolResult> {
-        let message = self.begin_message(session, calls.clone());
+        let message = self.begin_message(session, calls.clone(), None);
         let mut appending = Appending { message, calls: calls.into_iter(), conversation };
         let mut results = Vec::new();
         while let Some(result) = appending.next().await {

@@ -1,6 +1,7 @@
 //! The calls of one model message: concurrent up to the session's limit, with results in the order
 //! of the calls.
 
+use super::admission::Admission;
 use super::dispatcher::Dispatcher;
 use super::errors::no_runtime;
 use super::pipeline::InMessage;
@@ -23,22 +24,33 @@ impl Dispatcher {
         session: &Session,
         calls: Vec<Call>,
     ) -> Vec<ToolResult> {
-        let mut message = self.begin_message(session, calls);
-        let mut results = Vec::with_capacity(message.calls.len());
-        while let Some(result) = message.next().await {
-            results.push(result);
-        }
-        results
+        self.begin_message(session, calls, None).results().await
+    }
+
+    /// Runs the calls of one message as [`dispatch_all`](Self::dispatch_all), with a decision on
+    /// each result.
+    pub(crate) async fn dispatch_admitted(
+        &self,
+        session: &Session,
+        calls: Vec<Call>,
+        admission: Arc<dyn Admission>,
+    ) -> Vec<ToolResult> {
+        self.begin_message(session, calls, Some(admission)).results().await
     }
 
     /// Starts the calls of one message. Without a runtime, all of them have failed.
-    pub(super) fn begin_message(&self, session: &Session, calls: Vec<Call>) -> RunningMessage {
+    pub(super) fn begin_message(
+        &self,
+        session: &Session,
+        calls: Vec<Call>,
+        admission: Option<Arc<dyn Admission>>,
+    ) -> RunningMessage {
         let has_runtime = tokio::runtime::Handle::try_current().is_ok();
         // Calls outside a session share no limit; within a message there always is one.
         let limit = session.concurrency().for_message().map(Arc::new);
         let mut message = RunningMessage::default();
         let turns = QuestionOrder::turns(calls.len());
-        for (call, turn) in calls.into_iter().zip(turns) {
+        for (index, (call, turn)) in calls.into_iter().zip(turns).enumerate() {
             let (id, tool) = (call.id.clone(), call.tool.clone());
             let registered = self.registry.get(&call.tool);
             let terminal = self.begin(session, &call, &registered);
@@ -46,12 +58,16 @@ impl Dispatcher {
             let settles = settlement.clone();
             if has_runtime {
                 let (dispatcher, session, limit) = (self.clone(), session.clone(), limit.clone());
+                let admission = admission.clone();
                 message.tasks.spawn(async move {
                     let requester = Requester::default();
                     let shared = InMessage { slots: limit.as_deref(), turn: Some(&turn) };
                     let run = dispatcher
                         .run_to_result(&session, call, registered, shared, &requester, &terminal);
-                    let result = run.await;
+                    let mut result = run.await;
+                    if let Some(admission) = &admission {
+                        result = admission.admit(index, result).await;
+                    }
                     terminal.settle(result, &settles);
                 });
             } else {
@@ -81,6 +97,15 @@ struct RunningCall {
 }
 
 impl RunningMessage {
+    /// Returns the results of all calls in the order of the calls.
+    async fn results(mut self) -> Vec<ToolResult> {
+        let mut results = Vec::with_capacity(self.calls.len());
+        while let Some(result) = self.next().await {
+            results.push(result);
+        }
+        results
+    }
+
     /// Returns the result of the next call in the order of the calls, once it has ended. `None`
     /// after the last one.
     pub(super) async fn next(&mut self) -> Option<ToolResult> {

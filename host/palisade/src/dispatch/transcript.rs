@@ -2,6 +2,7 @@
 //! result.
 
 use super::conversation::Conversation;
+use crate::tool::budget::Budget;
 use crate::tool::{Call, CallId, CallInput, ToolResult};
 use palisade_formats::{History, Provider, ReplyError, ToolUse};
 use serde::{Deserialize, Serialize};
@@ -80,9 +81,13 @@ impl Transcript {
         self.history.push(message);
     }
 
-    /// Appends the model's message, and returns its calls.
-    pub(crate) fn append_reply(&mut self, reply: &str) -> Result<Vec<ToolUse>, ReplyError> {
-        self.history.append_reply(reply)
+    /// Appends the model's message, which is read within a budget, and returns its calls.
+    pub(crate) fn append_reply(
+        &mut self,
+        reply: &str,
+        budget: &dyn Budget,
+    ) -> Result<Vec<ToolUse>, ReplyError> {
+        self.history.append_reply_within(reply, budget).map(|(calls, _)| calls)
     }
 
     /// Appends the answer to a call, and the call with its result.

@@ -6,7 +6,7 @@ use crate::session::Session;
 use crate::tool::Definition;
 use palisade_formats::{DefinitionView, Format, Strictness, Weakening, export_all};
 use serde_json::Value;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The maximum number of cached exports: some kinds of session, each in the formats of all
 /// providers.
@@ -74,18 +74,36 @@ impl Entry {
 
 impl Exports {
     fn get(&self, tools: &[Arc<Registered>], form: (Format, Strictness)) -> Arc<Exported> {
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = match entries.iter().position(|entry| entry.is_of(tools, form)) {
-            Some(known) => entries.remove(known),
-            None => {
-                let tools_of_entry = tools.iter().map(Arc::downgrade).collect();
-                Entry { tools: tools_of_entry, form, exported: Arc::new(exported(tools, form)) }
-            }
-        };
-        let result = entry.exported.clone();
-        entries.insert(0, entry);
+        if let Some(known) = self.known(tools, form) {
+            return known;
+        }
+        // Outside of the lock, since it may take long.
+        let exported = Arc::new(exported(tools, form));
+        // Another thread may have been faster; all get the same result.
+        if let Some(known) = self.known(tools, form) {
+            return known;
+        }
+        let tools = tools.iter().map(Arc::downgrade).collect();
+        let mut entries = self.entries();
+        entries.insert(0, Entry { tools, form, exported: exported.clone() });
         entries.truncate(MAX_EXPORTS);
-        result
+        exported
+    }
+
+    /// Returns a kept result, which is then the most recently used one.
+    fn known(
+        &self,
+        tools: &[Arc<Registered>],
+        form: (Format, Strictness),
+    ) -> Option<Arc<Exported>> {
+        let mut entries = self.entries();
+        let known = entries.iter().position(|entry| entry.is_of(tools, form))?;
+        entries[..=known].rotate_right(1);
+        entries.first().map(|entry| entry.exported.clone())
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

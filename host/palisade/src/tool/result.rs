@@ -128,7 +128,9 @@ impl ToolResult {
     }
 
     /// Returns the memory of the output, in bytes. The rest of a result is small.
-    pub(crate) fn footprint(&self) -> usize {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn footprint(&self) -> usize {
         self.content.iter().map(Content::footprint).sum()
     }
 

@@ -145,8 +145,21 @@ impl Json {
 /// that contain their text.
 impl From<Value> for Json {
     fn from(mut value: Value) -> Self {
-        flatten(&mut value, MAX_LEVELS);
-        Self { footprint: footprint::of(&value), text: value.to_string() }
+        let footprint = Self::prepare(&mut value);
+        Self { footprint, text: value.to_string() }
+    }
+}
+
+impl Json {
+    /// Makes a value one that can be parsed again from its text, and returns its memory.
+    pub(super) fn prepare(value: &mut Value) -> u64 {
+        flatten(value, MAX_LEVELS);
+        footprint::of(value)
+    }
+
+    /// Wraps the text of a value that was prepared.
+    pub(super) fn of_text(text: String, footprint: u64) -> Self {
+        Self { text, footprint }
     }
 }
 

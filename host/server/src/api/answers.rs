@@ -3,12 +3,15 @@
 use super::guarded::Guarded;
 use super::kept::{Bounds, Kept};
 use super::open_sessions::Owner;
-use super::problem::ApiError;
+use super::problem::{ApiError, PROBLEM};
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use palisade::internal::{Account, Owed};
+use palisade::internal::{Account, Charge, Owed, address_space_limit};
 use palisade::tool::Digest;
+use palisade::tool::budget::Exhausted;
+use palisade::tool::json::text_length;
+use serde::Serialize;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -31,22 +34,60 @@ pub(super) struct Answer {
     pub(super) location: Option<String>,
     pub(super) body: Bytes,
     /// The memory of the body, until it is sent.
-    pub(super) owed: Option<Arc<Owed>>,
+    pub(super) owed: Option<Arc<Vec<Owed>>>,
 }
 
 impl Answer {
-    /// Creates an answer with a JSON body.
-    pub(super) fn json(status: StatusCode, value: &impl serde::Serialize) -> Self {
+    /// Creates an answer with a short JSON body.
+    pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Self {
         // Serialization fails only for maps with non-string keys, and there are none.
-        let body = serde_json::to_vec(value).unwrap_or_default().into();
-        Self { status, content_type: "application/json", location: None, body, owed: None }
+        Self::of_body(status, serde_json::to_vec(value).unwrap_or_default())
     }
 
-    /// Counts the memory of the body for the sender of the request until it is sent. More requests
-    /// of a sender that does not read its answers are refused then.
-    pub(super) fn counted(self, account: &Account) -> Self {
-        let owed = Arc::new(account.owed(self.body.len()));
-        Self { owed: Some(owed), ..self }
+    /// Creates an answer with a JSON body, whose memory is reserved in the account before it is
+    /// made. It counts for the sender of the request until it is sent, so that more requests of a
+    /// sender that does not read its answers are refused.
+    pub(super) fn within(
+        account: &Account,
+        status: StatusCode,
+        value: &impl Serialize,
+    ) -> Result<Self, Exhausted> {
+        let room = account.charge(text_length(value) as u64)?;
+        Self::in_room(status, value, vec![room])
+    }
+
+    /// Creates an answer with a JSON body in memory that was reserved for it.
+    pub(super) fn in_room(
+        status: StatusCode,
+        value: &impl Serialize,
+        room: Vec<Charge>,
+    ) -> Result<Self, Exhausted> {
+        let length = text_length(value);
+        let no_space = |_| Exhausted::AddressSpace { limit: address_space_limit().unwrap_or(0) };
+        let mut body = Vec::new();
+        body.try_reserve_exact(length).map_err(no_space)?;
+        // Serialization fails only for maps with non-string keys, and there are none.
+        let _ = serde_json::to_writer(&mut body, value);
+        let owed = Arc::new(room.into_iter().map(Charge::into_owed).collect());
+        Ok(Self { owed: Some(owed), ..Self::of_body(status, body) })
+    }
+
+    /// Creates an answer of a JSON text in memory that was reserved for it.
+    pub(super) fn of_text(status: StatusCode, text: String, room: Charge) -> Self {
+        let owed = Arc::new(vec![room.into_owed()]);
+        Self { owed: Some(owed), ..Self::of_body(status, text.into_bytes()) }
+    }
+
+    /// Creates the answer of a problem.
+    pub(super) fn problem(error: &ApiError) -> Self {
+        let problem = error.problem();
+        let status = error.status();
+        Self { content_type: PROBLEM, ..Self::json(status, &problem) }
+    }
+
+    fn of_body(status: StatusCode, body: Vec<u8>) -> Self {
+        let content_type = "application/json";
+        Self { status, content_type, location: None, body: body.into(), owed: None }
     }
 
     /// Returns the answer as it is kept: the tables of kept answers have bounds of their own.
@@ -117,11 +158,23 @@ pub(super) enum Begun {
     Known(Answer),
 }
 
-/// The place of an answer. Dropping it without one forgets the request.
+/// The place of an answer. Dropping it without one forgets the request, or keeps its failure if its
+/// calls had begun.
 pub(super) struct Slot {
     answers: Arc<Answers>,
     key: Key,
-    is_filled: bool,
+    stage: Stage,
+}
+
+/// The stage of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Nothing has run.
+    Begun,
+    /// Its calls may have had effects.
+    Running,
+    /// Its answer is kept.
+    Answered,
 }
 
 impl Answers {
@@ -142,7 +195,7 @@ impl Answers {
         }
         table.in_flight += 1;
         table.entries.insert(key.clone(), Entry { body, answer: None });
-        Ok(Begun::New(Slot { answers: self.clone(), key, is_filled: false }))
+        Ok(Begun::New(Slot { answers: self.clone(), key, stage: Stage::Begun }))
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -165,9 +218,18 @@ impl Table {
 }
 
 impl Slot {
+    /// Notes that the calls of the request begin.
+    pub(super) fn begins_calls(&mut self) {
+        self.stage = Stage::Running;
+    }
+
     /// Keeps the answer.
     pub(super) fn fill(mut self, answer: &Answer) {
-        self.is_filled = true;
+        self.put(answer);
+    }
+
+    fn put(&mut self, answer: &Answer) {
+        self.stage = Stage::Answered;
         let mut table = self.answers.table();
         table.in_flight -= 1;
         let Some(entry) = table.entries.get_mut(&self.key) else { return };
@@ -180,10 +242,15 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        if !self.is_filled {
-            let mut table = self.answers.table();
-            table.in_flight -= 1;
-            table.entries.remove(&self.key);
+        match self.stage {
+            Stage::Begun => {
+                let mut table = self.answers.table();
+                table.in_flight -= 1;
+                table.entries.remove(&self.key);
+            }
+            // A panic, for example.
+            Stage::Running => self.put(&Answer::problem(&ApiError::Internal)),
+            Stage::Answered => {}
         }
     }
 }
@@ -226,6 +293,22 @@ mod tests {
         tokio::time::advance(Duration::from_secs(1)).await;
         drop(slot(&answers, "a"));
         drop(slot(&answers, "a"));
+    }
+
+    #[tokio::test]
+    async fn failure_after_the_begin_of_the_calls_is_kept() {
+        let answers = Arc::new(Answers::default());
+        let mut running = slot(&answers, "a");
+        running.begins_calls();
+        drop(running);
+        match answers.begin(key("a"), Digest::of(b"body")) {
+            Ok(Begun::Known(answer)) => {
+                let seen = (answer.status, answer.content_type);
+                assert_eq!(seen, (StatusCode::INTERNAL_SERVER_ERROR, PROBLEM));
+            }
+            _ => panic!("its calls would run again"),
+        }
+        assert_eq!(answers.table().in_flight, 0);
     }
 
     #[tokio::test]

@@ -75,6 +75,7 @@ impl Shared {
         let AttachedSession { session, origin, client, title, protocol, end } = attached;
         let Some(id) = session.id().cloned() else { return };
         let open = self.sessions.attach(|number| OpenSession {
+            memory: None,
             id,
             owner: client.map_or(Owner::Operators, Owner::Client),
             session,

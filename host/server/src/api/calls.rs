@@ -87,6 +87,7 @@ pub(super) async fn make(
         let mut accepted = RunningCall::answer(&id, &call_id);
         let place = super::uri::encoded(&call_id);
         accepted.location = Some(format!("{base}/sessions/{id}/calls/{place}"));
+        work.begins_calls();
         work.keep(&accepted);
         let end = move |answer: &Answer| {
             pending.end(answer);
@@ -95,6 +96,7 @@ pub(super) async fn make(
         run::spawn_call(app.clone(), open.session, call, account, end);
         return Ok(accepted.into_response());
     }
+    work.begins_calls();
     let keep = move |answer: &Answer| work.keep(answer);
     let running = run::spawn_call(app.clone(), open.session, call, account, keep);
     run::wait(running, cancel).await

@@ -1,21 +1,38 @@
-//! The tools, and their definitions in the formats of providers.
+//! The tools, and their definitions in the formats of providers. Plugins choose their number and
+//! size, so that they are converted once, off the threads that serve requests, and a page of tools
+//! has a bounded length.
 
+mod texts;
+
+pub(super) use texts::DefinitionTexts;
+
+use super::answers::Answer;
 use super::extract::{Caller, Ids, Parameters};
 use super::names::{named, one_of};
+use super::offload;
 use super::pages::{List, MOST, PageQuery};
 use super::problem::ApiError;
 use super::sessions::reachable;
 use super::state::App;
 use crate::role::Role;
-use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use palisade::Session;
 use palisade::formats::{Format, Strictness, Weakening};
+use palisade::internal::{Account, answer_turns};
 use palisade::registry::Registered;
+use palisade::tool::budget::{Budget, Exhausted};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::sync::Arc;
+use texts::{Form, ToolText};
 use utoipa::openapi::schema::Object;
 use utoipa::{IntoParams, ToSchema};
+
+/// The length of a page of tools to which no further tool is added, in bytes.
+const PAGE: usize = 1 << 20;
+/// The longest text that is joined on a thread that serves requests, in bytes.
+const JOINED_IN_PLACE: usize = 1 << 20;
 
 /// A tool.
 #[derive(Debug, Serialize, ToSchema)]
@@ -56,7 +73,8 @@ impl From<&Registered> for ToolView {
     }
 }
 
-/// Lists the tools that the host's own session lists, in listing order.
+/// Lists the tools that the host's own session lists, in listing order. A page ends early if it
+/// reaches 1 MiB.
 #[utoipa::path(
     get,
     path = "/tools",
@@ -66,18 +84,96 @@ impl From<&Registered> for ToolView {
 )]
 pub(super) async fn tools(
     State(app): State<App>,
-    Caller(_): Caller,
+    Caller(role): Caller,
     Parameters(query): Parameters<PageQuery>,
-) -> Result<Json<List<ToolView>>, ApiError> {
+) -> Result<Answer, ApiError> {
     let limit = super::pages::limit(query.limit.or(Some(MOST)))?;
     let begin = super::pages::cursor(query.cursor.as_deref())?.unwrap_or(0);
     let begin = usize::try_from(begin).unwrap_or(usize::MAX);
+    let account = app.account_for(&role, 0)?;
     let tools = app.host.tools(app.host.session());
-    let items: Vec<ToolView> =
-        tools.iter().skip(begin).take(limit).map(|tool| ToolView::from(&**tool)).collect();
-    let end = begin.saturating_add(items.len());
-    let next_cursor = (end < tools.len()).then(|| end.to_string());
-    Ok(Json(List { items, next_cursor }))
+    let all = tools.len();
+    let tools: Vec<_> = tools.into_iter().skip(begin).take(limit).collect();
+    let texts = texts_of(&app, tools, Form::Listed, PAGE, &account).await?;
+    let end = begin.saturating_add(texts.len());
+    let next = if end < all { format!("\"{end}\"") } else { "null".to_owned() };
+    let tail = format!("],\"next_cursor\":{next}}}");
+    joined(texts, account, move |texts| {
+        let items = texts.iter().map(|text| &*text.tool);
+        [vec!["{\"items\":["], commas(items), vec![&*tail]].concat().concat()
+    })
+    .await
+}
+
+/// Returns the texts of the first of these tools, until they reach a length in bytes. Those that are
+/// not known are converted in the turns of all answers.
+async fn texts_of(
+    app: &App,
+    tools: Vec<Arc<Registered>>,
+    form: Form,
+    most: usize,
+    account: &Account,
+) -> Result<Vec<Arc<ToolText>>, ApiError> {
+    let known = |tool: &Arc<Registered>| app.definitions.known(tool, form).ok_or(());
+    if let Ok(texts) = first_texts(&tools, most, known) {
+        return Ok(texts);
+    }
+    let app = app.clone();
+    let convert = move |budget: &dyn Budget| {
+        let text =
+            |tool: &Arc<Registered>| budget.check().map(|()| app.definitions.get(tool, form));
+        first_texts(&tools, most, text)
+    };
+    let converted = offload::in_turns_of(answer_turns(), account, convert).await;
+    converted.flatten().map_err(ApiError::NoMemory)
+}
+
+fn first_texts<E>(
+    tools: &[Arc<Registered>],
+    most: usize,
+    text: impl Fn(&Arc<Registered>) -> Result<Arc<ToolText>, E>,
+) -> Result<Vec<Arc<ToolText>>, E> {
+    let mut length = 0;
+    let mut texts = Vec::new();
+    for tool in tools {
+        if length >= most {
+            break;
+        }
+        let text = text(tool)?;
+        length += text.tool.len();
+        texts.push(text);
+    }
+    Ok(texts)
+}
+
+/// Joins texts to an answer, whose memory is reserved first.
+async fn joined(
+    texts: Vec<Arc<ToolText>>,
+    account: Account,
+    join: impl FnOnce(&[Arc<ToolText>]) -> String + Send + 'static,
+) -> Result<Answer, ApiError> {
+    /// The text around one tool, and around all of them.
+    const AROUND: usize = 256;
+    let lengths = texts.iter().map(|text| text.tool.len() + text.weakened.len() + 2);
+    let length = lengths.sum::<usize>() + AROUND;
+    let own = account.clone();
+    let answer = move || {
+        let room = own.charge(length as u64)?;
+        Ok::<_, Exhausted>(Answer::of_text(StatusCode::OK, join(&texts), room))
+    };
+    let answer = match length <= JOINED_IN_PLACE {
+        true => answer(),
+        false => {
+            let joining = offload::in_turns_of(answer_turns(), &account, |_| answer()).await;
+            joining.flatten()
+        }
+    };
+    answer.map_err(ApiError::NoMemory)
+}
+
+/// Puts commas between texts.
+fn commas<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
+    texts.filter(|text| !text.is_empty()).flat_map(|text| [",", text]).skip(1).collect()
 }
 
 /// The format of definitions.
@@ -122,9 +218,9 @@ struct Weakened {
     effect: String,
 }
 
-impl From<&Weakening> for Weakened {
-    fn from(of: &Weakening) -> Self {
-        let Weakening { tool, pointer, keyword, effect, .. } = of.clone();
+impl From<Weakening> for Weakened {
+    fn from(of: Weakening) -> Self {
+        let Weakening { tool, pointer, keyword, effect, .. } = of;
         Self { tool, pointer, keyword, effect }
     }
 }
@@ -142,19 +238,35 @@ pub(super) async fn definitions(
     Caller(role): Caller,
     Ids(id): Ids<String>,
     Parameters(query): Parameters<FormatQuery>,
-) -> Result<Json<Definitions>, ApiError> {
+) -> Result<Answer, ApiError> {
     let session = first(&app, &role, &id)?;
     let format = query.format;
     let strictness = match query.strict {
         Some(true) => Strictness::Transform,
         Some(false) | None => Strictness::AsIs,
     };
-    let exported = app.host.export(&session, format, strictness);
-    Ok(Json(Definitions {
-        format: format.as_str(),
-        definitions: exported.definitions.clone(),
-        weakened: exported.weakened.iter().map(Weakened::from).collect(),
-    }))
+    let account = app.account_for(&role, 0)?;
+    let tools = app.host.tools(&session);
+    let form = Form::Exported(format, strictness);
+    let texts = texts_of(&app, tools, form, usize::MAX, &account).await?;
+    joined(texts, account, move |texts| {
+        let [before, after] = around(format);
+        let head = format!("{{\"definitions\":{before}");
+        let middle = format!("{after},\"format\":\"{format}\",\"weakened\":[");
+        let tools = commas(texts.iter().map(|text| &*text.tool));
+        let weakened = commas(texts.iter().map(|text| &*text.weakened));
+        [vec![&*head], tools, vec![&*middle], weakened, vec!["]}"]].concat().concat()
+    })
+    .await
+}
+
+/// Returns the text around the list of tools in the request of a provider.
+const fn around(format: Format) -> [&'static str; 2] {
+    match format {
+        Format::Gemini => ["[{\"functionDeclarations\":[", "]}]"],
+        Format::Mcp => ["{\"tools\":[", "]}"],
+        _ => ["[", "]"],
+    }
 }
 
 fn first(app: &App, role: &Role, id: &str) -> Result<Session, ApiError> {

@@ -111,6 +111,7 @@ async fn stream(
         closing: app.closing.clone(),
         _permit: permit.map_err(|_| ApiError::TooManyStreams { limit: STREAMS })?,
         _counted: app.wiring.metrics.count_reader(),
+        account: app.account_for(role, 0)?,
         _attending: could_answer.then(|| app.wiring.confirmer.attend()),
     };
     if !live::is_upgrade(headers) {

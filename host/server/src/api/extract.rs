@@ -1,5 +1,6 @@
 //! What handlers take from a request: its sender, ids, filters and body, each checked.
 
+use super::offload;
 use super::problem::ApiError;
 use super::state::App;
 use crate::role::Role;
@@ -9,6 +10,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use palisade::internal::Account;
 use palisade::tool::Digest;
+use palisade::tool::budget::Budget;
 use palisade::tool::json::{JsonBounds, parse_within};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -89,6 +91,8 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Parameters<T> {
 pub(super) struct JsonBody<T> {
     pub(super) value: T,
     pub(super) digest: Digest,
+    /// The length of the body, in bytes.
+    pub(super) length: usize,
     /// The memory of the request, which counts until its work has ended.
     pub(super) account: Account,
 }
@@ -109,7 +113,10 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for JsonBody<T> {
             None => app.account_for(role, length)?,
         };
         let bytes = read(body).await?;
-        app.offload(bytes.len(), move || parse(&bytes, account)).await?
+        let length = bytes.len();
+        let parsed = offload::read(length, &account, move |budget| parse(&bytes, budget));
+        let (value, digest) = parsed.await.map_err(ApiError::NoMemory)??;
+        Ok(Self { value, digest, length, account })
     }
 }
 
@@ -142,11 +149,12 @@ async fn read(body: Body) -> Result<Bytes, ApiError> {
     })
 }
 
-fn parse<T: DeserializeOwned>(bytes: &[u8], account: Account) -> Result<JsonBody<T>, ApiError> {
+fn parse<T: DeserializeOwned>(bytes: &[u8], budget: &dyn Budget) -> Result<(T, Digest), ApiError> {
     let text = str::from_utf8(bytes).map_err(|error| {
         ApiError::Body(format!("byte {} is not UTF-8; JSON is UTF-8", error.valid_up_to()))
     })?;
-    let (value, _): (Value, _) = parse_within(text, BODY, &account)?;
+    // The memory stays reserved in the account of the request.
+    let (value, _): (Value, _) = parse_within(text, BODY, budget)?;
     let value = T::deserialize(value).map_err(|error| ApiError::Body(error.to_string()))?;
-    Ok(JsonBody { value, digest: Digest::of(bytes), account })
+    Ok((value, Digest::of(bytes)))
 }

@@ -15,11 +15,11 @@ const PIECE: usize = 64 << 10;
 /// when its client has read the last one.
 pub(super) struct Guarded {
     left: Bytes,
-    _owed: Option<Arc<Owed>>,
+    _owed: Option<Arc<Vec<Owed>>>,
 }
 
 impl Guarded {
-    pub(super) fn new(body: Bytes, owed: Option<Arc<Owed>>) -> Self {
+    pub(super) fn new(body: Bytes, owed: Option<Arc<Vec<Owed>>>) -> Self {
         Self { left: body, _owed: owed }
     }
 }

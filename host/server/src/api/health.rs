@@ -4,10 +4,11 @@ use super::extract::Operator;
 use super::problem::ApiError;
 use super::state::App;
 use crate::metrics::Levels;
-use axum::Json;
+use crate::role::Role;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -27,6 +28,7 @@ pub(super) struct JournalReadiness {
     pub(crate) state: &'static str,
     /// The number of events that were lost.
     pub(crate) lost: u64,
+    /// The reason of a failure, for an operator only.
     pub(crate) detail: Option<String>,
 }
 
@@ -53,8 +55,12 @@ pub(super) async fn alive() -> &'static str {
         (status = 503, description = "Calls are not taken now", body = Readiness),
     )
 )]
-pub(super) async fn ready(State(app): State<App>) -> Response {
-    let journal = app.journal_readiness();
+pub(super) async fn ready(State(app): State<App>, role: Option<Extension<Role>>) -> Response {
+    let mut journal = app.journal_readiness();
+    // It names paths of the server.
+    if !role.is_some_and(|Extension(role)| role.is_operator()) {
+        journal.detail = None;
+    }
     let status = if app.is_draining() {
         "draining"
     } else if journal.state != "ok" {

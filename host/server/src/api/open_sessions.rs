@@ -4,6 +4,7 @@ use super::problem::ApiError;
 use crate::journal::Timestamp;
 use crate::role::Role;
 use palisade::Session;
+use palisade::internal::Owed;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -42,6 +43,9 @@ pub(crate) struct OpenSession {
     pub(crate) protocol: Option<Arc<str>>,
     /// Ends an attached session. `None`: the API has opened it.
     pub(crate) end: Option<End>,
+    /// The memory of a session that the API has opened, for as long as it is open.
+    #[expect(dead_code, reason = "counts for as long as it lives")]
+    pub(crate) memory: Option<Arc<Owed>>,
 }
 
 /// Ends an attached session.

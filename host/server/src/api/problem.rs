@@ -66,7 +66,7 @@ pub(crate) enum ApiError {
     #[error("the workspace is not one of those that this server allows: {allowed}")]
     WorkspaceNotAllowed { allowed: String },
     #[error("the reply is refused: {0}")]
-    Reply(#[from] ReplyError),
+    Reply(ReplyError),
     #[error("the server ends and takes no more calls; try again later")]
     Draining,
     #[error("the journal cannot be read: {0}")]
@@ -89,6 +89,15 @@ impl From<JsonError> for ApiError {
         match error {
             JsonError::Exhausted(why) => Self::NoMemory(why),
             error => Self::Json(error),
+        }
+    }
+}
+
+impl From<ReplyError> for ApiError {
+    fn from(error: ReplyError) -> Self {
+        match error {
+            ReplyError::Json(JsonError::Exhausted(why)) => Self::NoMemory(why),
+            error => Self::Reply(error),
         }
     }
 }
@@ -181,6 +190,11 @@ impl ApiError {
         }
     }
 
+    /// Returns the status of the response.
+    pub(super) fn status(&self) -> StatusCode {
+        self.parts().0
+    }
+
     /// Returns the problem as it is sent.
     pub(crate) fn problem(&self) -> Problem {
         let (status, code, title) = self.parts();
@@ -194,6 +208,9 @@ impl ApiError {
         }
     }
 }
+
+/// The media type of problems.
+pub(super) const PROBLEM: &str = "application/problem+json";
 
 /// A problem (RFC 9457).
 #[derive(Debug, Serialize, ToSchema)]
@@ -220,7 +237,7 @@ impl IntoResponse for ApiError {
         let status = self.parts().0;
         let mut response = (status, Json(self.problem())).into_response();
         let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
         if matches!(self, Self::NoMemory(_)) {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }

@@ -48,7 +48,7 @@ pub(super) async fn create(
     if app.is_draining() {
         return Err(ApiError::Draining);
     }
-    let open = opening::open(&app, &role, body.value).await?;
+    let open = opening::open(&app, &role, body.value, &body.account).await?;
     let mut headers = HeaderMap::new();
     let path = format!("{base}/sessions/{}", open.id);
     if let Ok(path) = HeaderValue::try_from(path) {

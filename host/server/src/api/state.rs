@@ -2,6 +2,7 @@
 
 use super::answers::Answers;
 use super::async_calls::AsyncCalls;
+use super::definitions::DefinitionTexts;
 use super::open_sessions::OpenSessions;
 use super::problem::ApiError;
 use crate::role::Role;
@@ -15,11 +16,6 @@ use tokio::sync::{Semaphore, watch};
 
 /// The number of confirmation requests whose files are read at a time.
 const READING: usize = 2;
-/// The number of long bodies and replies that are read at a time. The others wait, so that they
-/// leave a core to everybody else.
-const PARSING: usize = 1;
-/// A longer text is read on a thread of its own, in bytes.
-const IN_PLACE: usize = 64 << 10;
 /// The number of streams of events at a time.
 pub(super) const STREAMS: usize = 1024;
 
@@ -32,7 +28,7 @@ pub(crate) struct Shared {
     pub(super) answers: Arc<Answers>,
     pub(super) async_calls: AsyncCalls,
     pub(super) reading: Semaphore,
-    parsing: Semaphore,
+    pub(super) definitions: DefinitionTexts,
     /// The description of the API, as it is served.
     pub(super) openapi: std::sync::OnceLock<axum::body::Bytes>,
     /// Ends the streams of events.
@@ -71,7 +67,7 @@ impl Shared {
             answers: Arc::default(),
             async_calls: AsyncCalls::default(),
             reading: Semaphore::new(READING),
-            parsing: Semaphore::new(PARSING),
+            definitions: DefinitionTexts::default(),
             openapi: std::sync::OnceLock::new(),
             closing: CancellationToken::new(),
             streams: Arc::new(Semaphore::new(STREAMS)),
@@ -87,19 +83,6 @@ impl Shared {
         let account = Account::of_client(self.host.limits().of_memory(), shares);
         account.reserve(body as u64).map_err(ApiError::NoMemory)?;
         Ok(account)
-    }
-
-    /// Runs work on a text of this length, on a thread of its own if the text is long.
-    pub(super) async fn offload<T: Send + 'static>(
-        &self,
-        length: usize,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, ApiError> {
-        if length <= IN_PLACE {
-            return Ok(work());
-        }
-        let _turn = self.parsing.acquire().await.map_err(|_| ApiError::Internal)?;
-        tokio::task::spawn_blocking(work).await.map_err(|_| ApiError::Internal)
     }
 
     /// Counts a call that begins, unless the server ends.

@@ -3,7 +3,8 @@
 use super::unified::{COMPARED, Unified, unified};
 use palisade::confirm::ConfirmationRequest;
 use palisade::plugins::Plugin;
-use palisade::tool::json::{JsonBounds, parse_bounded};
+use palisade::tool::budget::Budget;
+use palisade::tool::json::{JsonBounds, parse_within};
 use palisade::tool::text::{cut, elided};
 use palisade::workspace::{FileError, Workspace};
 use palisade::{Host, SideEffects};
@@ -111,6 +112,7 @@ pub fn file_changes(
         request.input.as_deref(),
         &request.projected_modifications,
         workspace,
+        &host.limits().account(),
     )
 }
 
@@ -120,11 +122,14 @@ fn changes(
     input: Option<&str>,
     projected: &[String],
     workspace: Option<&Workspace>,
+    budget: &dyn Budget,
 ) -> Vec<FileChange> {
     if !matches!(class, SideEffects::Write | SideEffects::Execute) {
         return Vec::new();
     }
-    let input = input.and_then(|text| parse_bounded(text, JsonBounds::CALL_INPUT).ok());
+    // The memory of the input stays reserved until the budget ends, as the input does.
+    let input = input.and_then(|text| parse_within(text, JsonBounds::CALL_INPUT, budget).ok());
+    let input = input.map(|(input, _)| input);
     let edit = input.as_ref().filter(|_| code == Code::Shipped);
     let edit = edit.and_then(|input| Edit::of(tool, input));
     let mut files = Vec::new();

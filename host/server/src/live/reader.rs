@@ -5,6 +5,7 @@ use crate::confirmations::Attending;
 use crate::journal::{EventFilter, EventId, Journal, JournalError, StoredEvent};
 use crate::metrics::CountedReader;
 use palisade::CancellationToken;
+use palisade::internal::Account;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, watch};
@@ -78,6 +79,8 @@ pub(crate) struct Stream {
     /// The place among the readers.
     pub(crate) _permit: OwnedSemaphorePermit,
     pub(crate) _counted: CountedReader,
+    /// The account of the reader, which its unsent chunks count in.
+    pub(crate) account: Account,
     /// The attendance of an operator, who could answer questions.
     pub(crate) _attending: Option<Attending>,
 }

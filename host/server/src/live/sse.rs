@@ -44,6 +44,8 @@ async fn write(mut stream: Stream, send: Sender<Bytes>) {
     // An `id` without data: a browser continues here if it connects again before the first event.
     let mut ready = vec![place(&stream)];
     loop {
+        let length = ready.iter().map(Bytes::len).sum();
+        let _unsent = stream.account.owed(length);
         for chunk in ready {
             if send.send_timeout(chunk, STALLED).await.is_err() {
                 return;
@@ -101,6 +103,7 @@ mod tests {
     use crate::live::position::Position;
     use crate::metrics::Metrics;
     use palisade::CancellationToken;
+    use palisade::internal::{Account, MemoryLimits};
     use std::sync::Arc;
     use std::time::Duration;
     use tokio::sync::Semaphore;
@@ -117,6 +120,7 @@ mod tests {
             closing: CancellationToken::new(),
             _permit: streams.clone().try_acquire_owned().unwrap(),
             _counted: Metrics::default().count_reader(),
+            account: Account::new(MemoryLimits { call: 0, total: 0 }),
             _attending: None,
         };
         let (send, chunks) = channel(1);

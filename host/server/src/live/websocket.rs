@@ -54,11 +54,21 @@ async fn write(mut socket: WebSocket, mut stream: Stream) {
             },
             () = sleep_until(quiet_until) => vec![Message::Ping(axum::body::Bytes::new())],
         };
+        let unsent = messages.iter().map(length).sum();
+        let _unsent = stream.account.owed(unsent);
         for message in messages {
             if !matches!(timeout(STALLED, socket.send(message)).await, Ok(Ok(()))) {
                 return;
             }
         }
+    }
+}
+
+/// Returns the length of the text of a message, in bytes.
+fn length(message: &Message) -> usize {
+    match message {
+        Message::Text(text) => text.as_str().len(),
+        _ => 0,
     }
 }
 

@@ -30,6 +30,12 @@ async fn server_is_not_ready_without_its_journal() {
     let ready = world.get(&Sender::Nobody, "/readyz").await;
     assert_eq!((ready.status.as_u16(), &ready.json()["status"]), (503, &json!("degraded")));
     assert_eq!(ready.json()["journal"]["state"], "failing");
+    // The reason may name a path of the server.
+    for sender in [Sender::Nobody, CLIENT] {
+        assert_eq!(world.get(&sender, "/readyz").await.json()["journal"]["detail"], Value::Null);
+    }
+    let detail = &world.get(&OPERATOR, "/readyz").await.json()["journal"]["detail"];
+    assert!(detail.is_string(), "{detail}");
 }
 
 #[tokio::test]

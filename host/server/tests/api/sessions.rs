@@ -216,3 +216,18 @@ async fn mounted_router_knows_its_place() {
     assert_eq!(opened.status(), 201);
     assert_eq!(opened.headers()["location"], "/agents/sessions/s1");
 }
+
+#[tokio::test]
+async fn policy_names_what_could_be_a_tool() {
+    let world = World::new();
+    let open = |name: &str| json!({"policy": {"tools": {name: "deny"}}});
+    let plugin = "p".repeat(255);
+    for name in ["read_file", "not_there_yet", "files/read_file", &format!("{plugin}/tool")] {
+        let answer = world.post(&CLIENT, "/sessions", open(name)).await;
+        assert_eq!(answer.status, 201, "{answer:?}");
+    }
+    for name in [&"t".repeat(65), "Not a name", "/tool", &format!("p{plugin}/tool"), ""] {
+        let refused = world.post(&CLIENT, "/sessions", open(name)).await;
+        assert_eq!(refused.problem(), (422, "body_invalid".to_owned()), "{name}");
+    }
+}

@@ -2,15 +2,17 @@
 //! left.
 
 use crate::api::answers::{Answer, Begun, Key, Slot, key_of};
+use crate::api::offload::{self, TIME_LIMIT};
 use crate::api::open_sessions::Owner;
 use crate::api::problem::ApiError;
 use crate::api::remedy::{self, CameBy};
 use crate::api::state::{App, Running};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use palisade::internal::Account;
+use palisade::internal::{Account, exhaustion_error};
 use palisade::tool::Digest;
-use palisade::{Call, CancellationToken, Session};
+use palisade::tool::budget::Exhausted;
+use palisade::{Call, CallId, CancellationToken, Content, Session, SideEffects, ToolResult};
 use tokio::task::JoinHandle;
 
 /// How a request begins.
@@ -21,6 +23,9 @@ pub(in crate::api) enum Start {
     Answered(Answer),
 }
 
+/// The text of a result that its request has no room for.
+const LEFT_OUT: &str = "the tool has run; its output found no room in the answer of this request";
+
 /// The work of a request: it is counted, and its answer kept under its key.
 pub(in crate::api) struct Work {
     slot: Option<Slot>,
@@ -28,6 +33,12 @@ pub(in crate::api) struct Work {
 }
 
 impl Work {
+    /// Notes that the calls of the request begin. From now on a repeated request gets an answer,
+    /// and never runs them again.
+    pub(in crate::api) fn begins_calls(&mut self) {
+        self.slot.iter_mut().for_each(Slot::begins_calls);
+    }
+
     /// Keeps the answer under the request's key, if it has one.
     pub(in crate::api) fn keep(&mut self, answer: &Answer) {
         if let Some(slot) = self.slot.take() {
@@ -72,10 +83,30 @@ pub(super) fn spawn_call(
     tokio::spawn(async move {
         let result = app.host.dispatch(&session, call).await;
         let result = remedy::told(&app.host, result, CameBy::Call);
-        let answer = Answer::json(StatusCode::OK, &result).counted(&account);
+        let answer = answer(result, &account).await;
         keep(&answer);
         Ok(answer)
     })
+}
+
+/// Writes the answer of a call. A result without room is replaced by a failure.
+async fn answer(result: ToolResult, account: &Account) -> Answer {
+    let (id, tool) = (result.call_id().clone(), result.tool().to_owned());
+    let (own, memory) = (account.clone(), result.footprint());
+    let write = move || {
+        // The result and its text exist together.
+        let _held = own.charge(memory as u64)?;
+        Answer::within(&own, StatusCode::OK, &result)
+    };
+    let written = offload::work(memory, account, write).await.flatten();
+    written.unwrap_or_else(|why| Answer::json(StatusCode::OK, &without_room(id, &tool, why)))
+}
+
+/// Returns the failure of a call whose result its request has no room for.
+pub(in crate::api) fn without_room(id: CallId, tool: &str, why: Exhausted) -> ToolResult {
+    // The class matters for a timeout alone, which nobody waits for here.
+    let error = exhaustion_error(why, TIME_LIMIT, SideEffects::None);
+    ToolResult::failure_with(id, tool, error, vec![Content::Text(LEFT_OUT.to_owned())])
 }
 
 /// Waits for an answer. Dropping the future cancels the work, which then ends by itself.

@@ -6,9 +6,10 @@ use crate::api::problem::ApiError;
 use crate::api::state::App;
 use crate::journal::Timestamp;
 use crate::role::Role;
+use palisade::internal::Account;
 use palisade::policy::{Mode, Policy, parts};
-use palisade::tool::Digest;
 use palisade::tool::text::elided;
+use palisade::tool::{Digest, ToolName};
 use palisade::workspace::Workspace;
 use palisade::{Advertised, Allowed, Host, SideEffects};
 use serde::Deserialize;
@@ -21,6 +22,13 @@ use utoipa::ToSchema;
 const ORIGIN: &str = "http";
 /// The number of tools that a session may name.
 const TOOLS: usize = 256;
+
+/// The longest name of a plugin, in bytes: that of a file.
+const PLUGIN: usize = 255;
+/// The memory of a session beside its names, in bytes, about.
+const SESSION: usize = 8 << 10;
+/// The memory of a name in the lists of a session beside its text, in bytes, about.
+const NAME: usize = 256;
 
 /// A session to open. Every member may be left out.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -37,6 +45,16 @@ pub(in crate::api) struct CreateSession {
     /// not beginning with `mcp-`. Default: a new one.
     #[schema(pattern = "^(?!mcp-)[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$")]
     id: Option<String>,
+}
+
+impl CreateSession {
+    /// Returns the memory of the session, in bytes, about.
+    fn memory(&self) -> u64 {
+        let allowed = self.tools.iter().flatten();
+        let policy = self.policy.iter().flat_map(|policy| &policy.tools).flat_map(BTreeMap::keys);
+        let names = allowed.chain(policy).map(|name| NAME + 3 * name.len());
+        (SESSION + names.sum::<usize>()) as u64
+    }
 }
 
 /// The policy of a session. For each tool, the stricter one of this and the host's applies.
@@ -78,7 +96,9 @@ pub(super) async fn open(
     app: &App,
     role: &Role,
     wanted: CreateSession,
+    account: &Account,
 ) -> Result<OpenSession, ApiError> {
+    let memory = account.charge(wanted.memory()).map_err(ApiError::NoMemory)?;
     let owner = Owner::from(role);
     let id: Arc<str> = match &wanted.id {
         Some(id) => check_id(id)?.into(),
@@ -98,6 +118,7 @@ pub(super) async fn open(
     if let Some(tools) = tools {
         session = session.advertise(Advertised::Only(tools.clone())).allow(Allowed::Only(tools));
     }
+    let memory = Some(Arc::new(memory.into_owed()));
     let open = app.sessions.open(id.clone(), &owner, |number| OpenSession {
         id,
         owner: owner.clone(),
@@ -109,6 +130,7 @@ pub(super) async fn open(
         title: None,
         protocol: None,
         end: None,
+        memory,
     })?;
     app.session_opened(&open).await?;
     Ok(open)
@@ -155,6 +177,20 @@ fn tools(host: &Host, names: &[String]) -> Result<Vec<String>, ApiError> {
     Ok(full)
 }
 
+/// Checks a name of a tool that need not be there: a later plugin may bring it.
+fn check_name(name: &str) -> Result<(), ApiError> {
+    let (plugin, tool) = parts(name);
+    let is_fit = plugin.is_none_or(|plugin| (1..=PLUGIN).contains(&plugin.len()));
+    let refused = |why: &str| {
+        Err(ApiError::Body(format!("`policy.tools` names `{}`: {why}", elided(name, 128))))
+    };
+    match ToolName::parse(tool) {
+        Ok(_) if is_fit => Ok(()),
+        Ok(_) => refused(&format!("the name of a plugin has 1 to {PLUGIN} bytes")),
+        Err(invalid) => refused(&invalid.to_string()),
+    }
+}
+
 impl SessionPolicy {
     /// Returns a policy that only tightens the host's.
     fn at_least(self, host: &Policy) -> Result<Policy, ApiError> {
@@ -176,6 +212,7 @@ impl SessionPolicy {
             return Err(ApiError::Body(why));
         }
         for (tool, mode) in tools {
+            check_name(&tool)?;
             policy = policy.with_tool(tool, mode.into());
         }
         Ok(policy.at_least(host))

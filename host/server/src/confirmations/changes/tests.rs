@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
 
 use super::*;
+use palisade::tool::budget::Unlimited;
 use serde_json::json;
 use std::fs;
 
@@ -10,8 +11,13 @@ fn shown(prepare: impl FnOnce(&std::path::Path), tool: &str, input: &Value) -> F
     prepare(directory.path());
     let workspace = Workspace::open(directory.path()).unwrap();
     let input = input.to_string();
-    let mut files =
-        changes((tool, SideEffects::Write, Code::Shipped), Some(&input), &[], Some(&workspace));
+    let mut files = changes(
+        (tool, SideEffects::Write, Code::Shipped),
+        Some(&input),
+        &[],
+        Some(&workspace),
+        &Unlimited,
+    );
     assert_eq!(files.len(), 1);
     files.remove(0)
 }
@@ -86,7 +92,8 @@ fn hostile_name_cannot_forge_a_diff() {
 fn tool_that_cannot_change_files_shows_none() {
     let input = json!({"path": "a", "content": "x"}).to_string();
     assert!(
-        changes(("post", SideEffects::Network, Code::Other), Some(&input), &[], None).is_empty()
+        changes(("post", SideEffects::Network, Code::Other), Some(&input), &[], None, &Unlimited)
+            .is_empty()
     );
 }
 
@@ -106,7 +113,8 @@ fn diff_is_shown_only_where_the_code_is_known_to_make_it() {
     ] {
         let projected = ["a".to_owned()];
         let input = input.to_string();
-        let files = changes((tool, class, code), Some(&input), &projected, Some(&workspace));
+        let files =
+            changes((tool, class, code), Some(&input), &projected, Some(&workspace), &Unlimited);
         assert_eq!((files.len(), files[0].change), (1, Change::Unknown), "{tool}");
         assert_eq!(files[0].diff, None, "{tool}");
     }
@@ -119,7 +127,7 @@ fn file_of_the_kernel_is_not_read() {
     for path in ["proc/version", "/proc/self/environ", "proc/self/new"] {
         let input = json!({"path": path, "content": "x"}).to_string();
         let call = ("write_file", SideEffects::Write, Code::Shipped);
-        let files = changes(call, Some(&input), &[], Some(&root));
+        let files = changes(call, Some(&input), &[], Some(&root), &Unlimited);
         assert_eq!((files[0].change, &files[0].diff), (Change::Unknown, &None), "{path}");
         assert!(files[0].note.as_ref().unwrap().contains("of the kernel"), "{:?}", files[0].note);
     }

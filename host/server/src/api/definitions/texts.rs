@@ -1,0 +1,92 @@
+//! The definitions of tools as JSON texts. Each tool is converted once in each form, and what is
+//! kept counts towards the memory of the process for as long as it is kept.
+
+use super::{ToolView, Weakened};
+use palisade::formats::{DefinitionView, Format, Strictness, export};
+use palisade::internal::Owed;
+use palisade::registry::Registered;
+use serde::Serialize;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// The form of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Form {
+    /// An item of the list of tools.
+    Listed,
+    /// A definition in the format of a provider.
+    Exported(Format, Strictness),
+}
+
+/// The texts of one tool in one form.
+#[derive(Debug)]
+pub(super) struct ToolText {
+    /// The tool.
+    pub(super) tool: String,
+    /// What the form cannot express of it: the elements of an array, with commas between them.
+    pub(super) weakened: String,
+    /// The memory of both.
+    #[expect(dead_code, reason = "counts for as long as it lives")]
+    memory: Owed,
+}
+
+impl ToolText {
+    fn of(tool: &Registered, form: Form) -> Self {
+        let (tool, weakened) = match form {
+            Form::Listed => (text(&ToolView::from(tool)), String::new()),
+            Form::Exported(format, strictness) => {
+                let view = DefinitionView::from(tool.definition());
+                let exported = export(&view, format, strictness);
+                let weakened = exported.weakened.into_iter().map(Weakened::from);
+                let weakened: Vec<_> = weakened.map(|part| text(&part)).collect();
+                (text(&exported.tool), weakened.join(","))
+            }
+        };
+        let memory = Owed::new(tool.len() + weakened.len());
+        Self { tool, weakened, memory }
+    }
+}
+
+fn text(value: &impl Serialize) -> String {
+    // Serialization fails only for maps with non-string keys, and there are none.
+    let mut text = serde_json::to_string(value).unwrap_or_default();
+    text.shrink_to_fit();
+    text
+}
+
+type Kept = (Weak<Registered>, Arc<ToolText>);
+
+/// The texts of all tools that were asked for.
+#[derive(Default)]
+pub(in crate::api) struct DefinitionTexts {
+    /// By address, which is not used again while a weak reference exists.
+    texts: Mutex<HashMap<(usize, Form), Kept>>,
+}
+
+impl DefinitionTexts {
+    /// Returns the texts of a tool, if they are known.
+    pub(super) fn known(&self, tool: &Arc<Registered>, form: Form) -> Option<Arc<ToolText>> {
+        self.lock().get(&(address(tool), form)).map(|(_, text)| text.clone())
+    }
+
+    /// Returns the texts of a tool, which may take long.
+    pub(super) fn get(&self, tool: &Arc<Registered>, form: Form) -> Arc<ToolText> {
+        if let Some(known) = self.known(tool, form) {
+            return known;
+        }
+        // Outside of the lock, since it may take long.
+        let text = Arc::new(ToolText::of(tool, form));
+        let mut texts = self.lock();
+        texts.retain(|_, (known, _)| known.strong_count() > 0);
+        texts.insert((address(tool), form), (Arc::downgrade(tool), text.clone()));
+        text
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<(usize, Form), Kept>> {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn address(tool: &Arc<Registered>) -> usize {
+    Arc::as_ptr(tool).addr()
+}
