@@ -194,8 +194,11 @@ fn long_messages_of_one_caller_delay_no_other() {
 
 /// Adds plugins with tools whose schemas are long.
 fn add_long_definitions(world: &World) {
-    let property = |at: usize| format!(r#""p{at}":{{"type":["integer","null"],"minimum":{at}}}"#);
-    let properties: Vec<_> = (0..2_400).map(property).collect();
+    let words = "x".repeat(250);
+    let property = |at: usize| {
+        format!(r#""p{at}":{{"type":"integer","minimum":{at},"description":"{words}"}}"#)
+    };
+    let properties: Vec<_> = (0..300).map(property).collect();
     let schema = format!(r#"{{"type":"object","properties":{{{}}}}}"#, properties.join(","));
     for plugin in 0..5 {
         let tool = |at: usize| Told::new(&format!("t{plugin}_{at}")).with_input(schema.clone());
