@@ -27,8 +27,8 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
         let waiting = waiting(common, &args.plugin, args.source.as_deref())?;
         match waiting.is_empty() {
             true if done.was_revoked => {
-                output::text(&output::prose(&format!("`{name}` was revoked before.")))?;
-                return Ok(Exit::Ok);
+                let before = format!("no plugin `{name}` is approved: it was revoked before");
+                return Err(Failure::new(Exit::NotFound, before));
             }
             true => return Err(missing()),
             false => {}
