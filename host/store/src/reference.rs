@@ -219,7 +219,7 @@ mod tests {
             ("127.0.0.1:5000/a/b", "127.0.0.1:5000/a/b:latest", "http://127.0.0.1:5000/v2/a/b/x"),
             (
                 "docker.io/git",
-                "docker.io/git:latest",
+                "docker.io/library/git:latest",
                 "https://registry-1.docker.io/v2/library/git/x",
             ),
         ] {
