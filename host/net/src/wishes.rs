@@ -12,9 +12,11 @@ use serde_json::{Map, Value};
 /// the file of grants has it.
 pub const WISHES: &str = "wishes";
 
+/// Reads one wish of a kind.
+type Parse = fn(&Value) -> Result<Grant, String>;
+
 /// The kinds of wishes, each with the function that reads one.
-const KINDS: [(&str, fn(&Value) -> Result<Grant, String>); 3] =
-    [("net", net), ("env", env), ("secret", secret)];
+const KINDS: [(&str, Parse); 3] = [("net", net), ("env", env), ("secret", secret)];
 
 /// The most characters of a reason that quotes a wish.
 const REASON: usize = 300;
@@ -96,11 +98,11 @@ impl Wishes {
 }
 
 fn net(wish: &Value) -> Result<Grant, String> {
-    Grant::net(text(wish, "a network rule")?).map_err(shown)
+    Grant::net(text(wish, "a network rule")?).map_err(|error| shown(&error))
 }
 
 fn env(wish: &Value) -> Result<Grant, String> {
-    Grant::env(text(wish, "the name of a variable")?).map_err(shown)
+    Grant::env(text(wish, "the name of a variable")?).map_err(|error| shown(&error))
 }
 
 fn secret(wish: &Value) -> Result<Grant, String> {
@@ -120,7 +122,7 @@ fn text<'a>(value: &'a Value, what: &str) -> Result<&'a str, String> {
     }
 }
 
-fn shown(error: GrantFileError) -> String {
+fn shown(error: &GrantFileError) -> String {
     error.to_string()
 }
 
@@ -131,7 +133,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn read(wishes: Value) -> Wishes {
+    fn read(wishes: &Value) -> Wishes {
         let metadata = json!({ WISHES: wishes });
         let mut read = Wishes::default();
         read.read("probe", metadata.as_object().unwrap());
@@ -144,7 +146,7 @@ mod tests {
 
     #[test]
     fn wishes_are_written_as_in_the_file_of_grants() {
-        let wishes = read(json!({
+        let wishes = read(&json!({
             "net": ["GET https://api.example.org", "get https://API.example.org."],
             "env": ["LANG"],
             "secret": [{"name": "KEY", "host": "api.example.org", "header": "Authorization: Bearer"}],
@@ -175,7 +177,7 @@ mod tests {
             (json!({"secret": [{"name": "K", "host": "a.org"}]}), "`name`, `host` and `header`"),
             (json!({"secret": [{"name": "K", "host": "a.org", "header": "host"}]}), "host"),
         ] {
-            let read = read(wishes.clone());
+            let read = read(&wishes);
             assert_eq!(read.grants(), [], "{wishes}");
             let [fault] = read.faults() else { panic!("{wishes}: {read:?}") };
             assert!(fault.reason.contains(part) && fault.tool == "probe", "{fault:?}");
@@ -187,7 +189,7 @@ mod tests {
         let hostile = "GET\u{1b}[2J,\n https://a.org";
         for wishes in [json!({ hostile: [] }), json!({"net": [hostile]}), json!({"env": [hostile]})]
         {
-            let read = read(wishes);
+            let read = read(&wishes);
             let reason = &read.faults()[0].reason;
             assert!(!reason.contains(['\u{1b}', '\n']), "{reason:?}");
         }
@@ -196,10 +198,10 @@ mod tests {
     #[test]
     fn number_of_wishes_and_of_faults_is_bounded() {
         let many: Vec<String> = (0..1000).map(|index| format!("V{index}")).collect();
-        let read_many = read(json!({ "env": many }));
+        let read_many = read(&json!({ "env": many }));
         assert_eq!(read_many.grants().len(), limits::WISHES);
         assert_eq!(read_many.faults().len(), 1, "the same fault is named once");
         let wrong: Vec<String> = (0..1000).map(|index| format!("{index}")).collect();
-        assert_eq!(read(json!({ "env": wrong })).faults().len(), limits::WISHES);
+        assert_eq!(read(&json!({ "env": wrong })).faults().len(), limits::WISHES);
     }
 }

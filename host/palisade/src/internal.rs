@@ -3,8 +3,8 @@
 //! use the other modules.
 
 pub use crate::confirm::call_confirmer::{CallAnswer, CallConfirmer};
-pub use crate::dispatch::approve::question::{CONFIRMATION_TIMEOUT, MAX_CONFIRMATION_TIMEOUT};
 pub use crate::dispatch::Admission;
+pub use crate::dispatch::approve::question::{CONFIRMATION_TIMEOUT, MAX_CONFIRMATION_TIMEOUT};
 pub use crate::execution::ToolTime;
 pub use crate::execution::account::{
     Account, CallBudget, Charge, ClientShares, MemoryLimits, Owed, address_space_limit,

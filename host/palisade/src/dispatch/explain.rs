@@ -79,7 +79,7 @@ impl Dispatcher {
         let workspace = session.workspace().clone();
         let Some(path) = tool.subdirectory().cloned() else { return Ok(workspace) };
         let time = self.time_limit(tool, call.timeout);
-        let open = move || workspace.below(&path).map_err(not_opened);
+        let open = move || workspace.below(&path).map_err(|why| not_opened(&why));
         match self.threads.as_deref() {
             Some(threads) => threads.run_blocking(time, tool.queue(), &call.cancel, open),
             None => open(),

@@ -35,7 +35,7 @@ impl Dispatcher {
         calls: Vec<Call>,
         admission: Arc<dyn Admission>,
     ) -> Vec<ToolResult> {
-        self.begin_message(session, calls, Some(admission)).results().await
+        self.begin_message(session, calls, Some(&admission)).results().await
     }
 
     /// Starts the calls of one message. Without a runtime, all of them have failed.
@@ -43,7 +43,7 @@ impl Dispatcher {
         &self,
         session: &Session,
         calls: Vec<Call>,
-        admission: Option<Arc<dyn Admission>>,
+        admission: Option<&Arc<dyn Admission>>,
     ) -> RunningMessage {
         let has_runtime = tokio::runtime::Handle::try_current().is_ok();
         // Calls outside a session share no limit; within a message there always is one.
@@ -58,7 +58,7 @@ impl Dispatcher {
             let settles = settlement.clone();
             if has_runtime {
                 let (dispatcher, session, limit) = (self.clone(), session.clone(), limit.clone());
-                let admission = admission.clone();
+                let admission = admission.cloned();
                 message.tasks.spawn(async move {
                     let requester = Requester::default();
                     let shared = InMessage { slots: limit.as_deref(), turn: Some(&turn) };

@@ -109,10 +109,10 @@ impl Pipeline<'_> {
         let workspace = self.session.workspace().clone();
         let opened = match (workspace.opened_below(path), self.dispatcher.threads.as_deref()) {
             (Some(opened), _) => opened,
-            (None, None) => workspace.below(path).map_err(not_opened)?,
+            (None, None) => workspace.below(path).map_err(|why| not_opened(&why))?,
             (None, Some(threads)) => {
                 let path = path.clone();
-                let open = move || workspace.below(&path).map_err(not_opened);
+                let open = move || workspace.below(&path).map_err(|why| not_opened(&why));
                 threads.run_within(self.time, self.queue(), self.cancel, open).await?
             }
         };

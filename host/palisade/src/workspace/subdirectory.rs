@@ -76,7 +76,7 @@ pub(crate) enum NotOpened {
 }
 
 /// Returns the refusal of a call whose subdirectory cannot be used.
-pub(crate) fn not_opened(why: NotOpened) -> ErrorKind {
+pub(crate) fn not_opened(why: &NotOpened) -> ErrorKind {
     ErrorKind::denied(PermissionReason::Workspace, why.to_string())
 }
 

@@ -345,7 +345,7 @@ impl WasmTool {
             FileAccess::ReadWrite => Access::ReadWrite,
         };
         // The workspace around a subdirectory may have got rules since the call began.
-        context.workspace().update_rules().map_err(not_opened)?;
+        context.workspace().update_rules().map_err(|why| not_opened(&why))?;
         let mount = context.workspace().mount().map_err(|error| ErrorKind::Execution {
             kind: ExecutionKind::Internal,
             message: "the workspace could not be mounted".to_owned(),

@@ -73,7 +73,7 @@ pub enum ErrorKind {
         /// The rejected input field, for [`ExecutionKind::InvalidInput`].
         field: Option<String>,
         /// The operator's options, if the host refused the tool something.
-        advice: Option<Advice>,
+        advice: Option<Box<Advice>>,
         /// The error chain, for the log.
         source: Option<Arc<dyn StdError + Send + Sync>>,
     },
@@ -131,8 +131,14 @@ impl ErrorKind {
     /// Adds advice for the operator, if an error of this kind can have some of its own.
     #[must_use]
     pub(crate) fn with_advice(mut self, given: Advice) -> Self {
-        if let Self::PermissionDenied { advice, .. } | Self::Execution { advice, .. } = &mut self {
-            advice.get_or_insert(given);
+        match &mut self {
+            Self::PermissionDenied { advice, .. } => {
+                advice.get_or_insert(given);
+            }
+            Self::Execution { advice, .. } => {
+                advice.get_or_insert_with(|| Box::new(given));
+            }
+            _ => {}
         }
         self
     }
@@ -142,9 +148,8 @@ impl ErrorKind {
     pub fn advice(&self, tool: &str) -> Option<Advice> {
         match self {
             Self::NotFound { nearest, .. } if nearest.is_empty() => Some(Advice::tools()),
-            Self::PermissionDenied { advice, .. } | Self::Execution { advice, .. } => {
-                advice.clone()
-            }
+            Self::PermissionDenied { advice, .. } => advice.clone(),
+            Self::Execution { advice, .. } => advice.as_deref().cloned(),
             Self::Timeout { input: Some(field), .. } => Some(Advice::new(format!(
                 "the input set that time: give a larger `{field}`, or leave it out"
             ))),
