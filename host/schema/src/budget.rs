@@ -106,12 +106,6 @@ impl<'b> Purse<'b> {
         self.budget
     }
 
-    /// Returns the memory in use, in bytes.
-    #[must_use]
-    pub fn used(&self) -> u64 {
-        self.used
-    }
-
     /// Takes over memory that is reserved in the budget, in bytes.
     pub fn adopt(&mut self, bytes: u64) {
         self.used = self.used.saturating_add(bytes);

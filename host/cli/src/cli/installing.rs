@@ -145,7 +145,7 @@ impl<'a> Installing<'a> {
     }
 
     /// Tells of the grants that a plugin gets with its approval, because they were given to its
-    /// signer: nobody is asked about them again.
+    /// signer. The approval is the only question about them.
     fn tell_grants_of_signer(&self, entry: &Entry) -> Result<(), Failure> {
         let Some(signer) = entry.signer.as_ref().map(ToString::to_string) else { return Ok(()) };
         let is_of_signer =

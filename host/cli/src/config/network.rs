@@ -49,7 +49,7 @@ impl Default for NetworkSettings {
 }
 
 impl NetworkSettings {
-    pub(super) fn apply(&mut self, config: NetworkConfig, origin: impl Fn() -> Origin) {
+    pub(super) fn apply(&mut self, config: &NetworkConfig, origin: impl Fn() -> Origin) {
         self.name_server.set(config.name_server.map(Some), origin);
     }
 }

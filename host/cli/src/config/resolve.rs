@@ -335,7 +335,7 @@ impl Settings {
         }
         self.only.set(config.only.map(Some), origin);
         self.journal.apply(config.journal, origin);
-        self.network.apply(config.network, origin);
+        self.network.apply(&config.network, origin);
         self.paths.apply(config.paths, origin);
         self.keys.set(Some(config.keys).filter(|keys| !keys.is_empty()), origin);
         self.directories.set(Some(config.directories).filter(|list| !list.is_empty()), origin);

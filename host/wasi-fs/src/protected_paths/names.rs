@@ -27,8 +27,8 @@ pub(super) fn protected_tree(path: &str) -> Option<&str> {
 
 /// Returns whether some file system resolves this name to a protected one. It folds letter case,
 /// characters that HFS+, ext4 and F2FS ignore, and Windows forms: trailing dots and spaces, the
-/// short names `GIT~1`, `PALISA~1.TOM` and `PALISA~1.LOC`, and a stream behind a colon. Refusing such a name on a
-/// file system without this folding costs little.
+/// short names `GIT~1`, `PALISA~1.TOM` and `PALISA~1.LOC`, and a stream behind a colon. Refusing
+/// such a name on a file system without this folding costs little.
 pub(super) fn is_protected(name: &str) -> bool {
     // Fast path: the first byte rules out most names.
     if !name.starts_with(['.', 'g', 'G', 'p', 'P']) && name.is_ascii() {
@@ -90,8 +90,8 @@ pub(super) fn is_same(one: &std::ffi::OsStr, other: &std::ffi::OsStr) -> bool {
     one.eq_ignore_ascii_case(other) || (folds() && same())
 }
 
-/// Folds a name through upper case, since some capital letters have two lower-case forms, and
-/// first through lower case, since one of these is no capital of its own: `ẞ` is folded as `ß` is.
+/// Folds the case of a name: to lower case, to upper case, and to lower case again. One pass is not
+/// enough: some capital letters have two lower-case forms, and only the first pass makes `ß` of `ẞ`.
 pub(crate) fn folded(name: &str) -> String {
     let small = name.chars().filter(|c| !is_ignorable(*c)).flat_map(char::to_lowercase);
     small.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()

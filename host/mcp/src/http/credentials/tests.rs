@@ -131,8 +131,8 @@ async fn login_of_an_own_page_is_the_operators() {
     }
 }
 
-/// The cookie goes to each port of the host, so that a server of somebody else knows it, and sends
-/// it as if it were a page of this server.
+/// Browsers send the cookie to each port of the host. A server of another user there knows the
+/// cookie, and sends it like a page of this server.
 #[tokio::test]
 async fn half_of_a_login_gives_nothing_even_to_an_own_page() {
     for gate in [Gate::with_token(), Gate::new(Access::Unauthenticated)] {

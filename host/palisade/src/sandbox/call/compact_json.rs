@@ -19,6 +19,9 @@ pub(super) fn call_metadata(map: &Map<String, Value>, config: Option<&str>) -> C
     if map.is_empty() && config.is_none() {
         return Cow::Borrowed("{}");
     }
+    if config.is_none() && !map.contains_key(CONFIG_KEY) {
+        return Cow::Owned(serde_json::to_string(map).unwrap_or_default());
+    }
     let members = map.iter().filter(|(key, _)| key.as_str() != CONFIG_KEY);
     let members = members.map(|(key, value)| format!("{}:{value}", Value::from(key.as_str())));
     let config = config.map(|config| format!("\"{CONFIG_KEY}\":{config}"));

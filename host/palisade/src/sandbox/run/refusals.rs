@@ -15,9 +15,9 @@ pub struct Refusals(Arc<Mutex<Option<PowerRefused>>>);
 /// A refusal of a power.
 #[derive(Debug, Clone)]
 pub(crate) struct PowerRefused {
-    /// What was refused and why, for a model.
+    /// The refused operation and the reason, for a model.
     pub(crate) reason: String,
-    /// What would allow it, for the operator.
+    /// The remedy, for the operator.
     pub(crate) advice: Option<Advice>,
 }
 

@@ -104,7 +104,7 @@ async fn answer(result: ToolResult, account: &Account) -> Answer {
 
 /// Returns the failure of a call whose result its request has no room for.
 pub(in crate::api) fn without_room(id: CallId, tool: &str, why: Exhausted) -> ToolResult {
-    // The class matters for a timeout alone, which nobody waits for here.
+    // The error of a memory limit does not depend on the class.
     let error = exhaustion_error(why, TIME_LIMIT, SideEffects::None);
     ToolResult::failure_with(id, tool, error, vec![Content::Text(LEFT_OUT.to_owned())])
 }
