@@ -194,12 +194,17 @@ impl Case {
     #[must_use]
     pub fn world(&self) -> World {
         let world = World::new();
-        self.arrange.iter().for_each(|arrange| arrange(&world));
+        self.arrange_in(&world);
         if let Plugins::Component(name, bytes) = &self.plugins {
             fs::write(world.plugins().join(format!("{name}.wasm")), bytes)
                 .expect("a plugin can be written");
         }
         world
+    }
+
+    /// Prepares the workspace of a world.
+    pub(crate) fn arrange_in(&self, world: &World) {
+        self.arrange.iter().for_each(|arrange| arrange(world));
     }
 
     /// Returns the program, ready to make this call.
@@ -337,11 +342,8 @@ impl Case {
     fn call(&self, world: World, recorder: &Recorder, change: impl FnOnce(Call) -> Call) -> Run {
         let builder = self.builder(&world).subscriber(Arc::new(recorder.clone()));
         let host = builder.build().expect("the host can be built");
-        assert!(
-            host.rejected().is_empty(),
-            "a plugin of the case was rejected: {:?}",
-            host.rejected()
-        );
+        let rejected = host.rejected();
+        assert!(rejected.is_empty(), "a plugin of the case was rejected: {rejected:?}");
         let call = change(self.to_call(&world));
         let run = Run::start(Arc::new(world));
         let result = block_on(host.dispatch(host.session(), call));

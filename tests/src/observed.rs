@@ -29,6 +29,11 @@ impl Run {
         &self.world
     }
 
+    /// Returns true if the workspace is no longer in its initial state.
+    pub(crate) fn has_changed_workspace(&self) -> bool {
+        self.world.inside() != self.before[0]
+    }
+
     /// Sets the result and the events of a run through the library, and checks the invariants of
     /// every call.
     #[track_caller]

@@ -180,12 +180,23 @@ impl Oracle {
     /// If an invariant is violated.
     #[track_caller]
     pub fn call(&self, call: &Call, within: Duration) -> ToolResult {
-        let (result, broken) = self.try_call(call, within);
+        self.call_prepared(call, within, &|| {})
+    }
+
+    /// Makes one call as [`call`](Self::call) does. `prepare` runs before each repetition.
+    #[track_caller]
+    fn call_prepared(&self, call: &Call, within: Duration, prepare: &impl Fn()) -> ToolResult {
+        let (result, broken) = self.try_call(call, within, prepare);
         holds(&broken);
         result
     }
 
-    fn try_call(&self, call: &Call, within: Duration) -> (ToolResult, Vec<String>) {
+    fn try_call(
+        &self,
+        call: &Call,
+        within: Duration,
+        prepare: &impl Fn(),
+    ) -> (ToolResult, Vec<String>) {
         let timed = || {
             let host = &self.stage.host;
             self.timed(|| {
@@ -193,7 +204,7 @@ impl Oracle {
                 self.runtime.block_on(ping::beside(host, &self.benign.session, one))
             })
         };
-        self.judged(within, &timed)
+        self.judged(within, prepare, &timed)
     }
 
     /// Runs hostile work within its time, and checks every invariant. The work may be repeated, to
@@ -226,7 +237,7 @@ impl Oracle {
                 })
             })
         };
-        self.judged(within, &timed)
+        self.judged(within, &|| {}, &timed)
     }
 
     /// Runs work, with benign calls on another thread until the work is done.

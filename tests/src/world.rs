@@ -146,6 +146,22 @@ impl World {
         }
     }
 
+    /// Removes every entry of the workspace.
+    ///
+    /// # Panics
+    ///
+    /// If an entry cannot be removed.
+    pub(crate) fn empty_workspace(&self) {
+        for entry in fs::read_dir(self.root()).expect("the workspace is there").flatten() {
+            let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let removed = match is_directory {
+                true => fs::remove_dir_all(entry.path()),
+                false => fs::remove_file(entry.path()),
+            };
+            removed.expect("an entry can be removed");
+        }
+    }
+
     /// Returns the current entries of the workspace.
     #[must_use]
     pub fn inside(&self) -> Snapshot {

@@ -1,5 +1,6 @@
 //! The cases of the suites: their calls through the library alone, or through the program as well.
 
+use std::cell::RefCell;
 use std::sync::MutexGuard;
 
 use super::Oracle;
@@ -34,8 +35,17 @@ pub fn around_both(case: &Case) -> Observed {
 #[track_caller]
 fn run(case: &Case) -> (Run, MutexGuard<'static, ()>) {
     let oracle = Oracle::for_case(case);
-    let run = Run::start(oracle.stage.world.clone());
-    let result = oracle.call(&case.to_call(&oracle.stage.world), case.time());
-    let run = run.ended_in_library(result.to_json(), oracle.events());
+    let world = oracle.stage.world.clone();
+    let run = RefCell::new(Run::start(world.clone()));
+    // The oracle may repeat a call, and each repetition meets the same workspace.
+    let prepare = || {
+        if run.borrow().has_changed_workspace() {
+            world.empty_workspace();
+            case.arrange_in(&world);
+            run.replace(Run::start(world.clone()));
+        }
+    };
+    let result = oracle.call_prepared(&case.to_call(&world), case.time(), &prepare);
+    let run = run.into_inner().ended_in_library(result.to_json(), oracle.events());
     (run, oracle.into_turn())
 }

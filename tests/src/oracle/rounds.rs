@@ -26,10 +26,12 @@ pub(super) struct Timed<T> {
 }
 
 impl Oracle {
-    /// Returns the result of the work and the violated invariants.
+    /// Returns the result of the work and the violated invariants. `prepare` runs before each
+    /// repetition, so that the work always meets what it met at first.
     pub(super) fn judged<T: Results>(
         &self,
         within: Duration,
+        prepare: &impl Fn(),
         work: &impl Fn() -> Timed<T>,
     ) -> (T, Vec<String>) {
         // Make a benign call first, so that resources that are created once, such as the clock's
@@ -41,6 +43,8 @@ impl Oracle {
                 broken.extend(unsettled);
                 return (done, broken);
             }
+            drop(done);
+            prepare();
         }
         let (done, unsettled) = self.round(within, work, &mut broken);
         broken.extend(unsettled);

@@ -85,6 +85,26 @@ fn memory_retained_once_is_not_a_leak() {
 }
 
 #[test]
+fn repeated_work_meets_what_it_met_at_first() {
+    let oracle = oracle();
+    let made = oracle.stage.world.root().join("made");
+    let kept = std::sync::OnceLock::new();
+    let work = || {
+        // Retained once, so that the work is repeated.
+        let _ = kept.get_or_init(|| vec![1_u8; 16 << 20]);
+        oracle.timed(|| (fs::create_dir(&made).expect("it is absent"), Pings::default()))
+    };
+    let repetitions = std::cell::Cell::new(0);
+    let prepare = || {
+        fs::remove_dir(&made).expect("it is there");
+        repetitions.set(repetitions.get() + 1);
+    };
+    let (_, broken) = oracle.judged(PATIENCE, &prepare, &work);
+    assert_eq!(broken, Vec::<String>::new());
+    assert!(repetitions.get() > 0);
+}
+
+#[test]
 fn canary_read_is_found() {
     if !canary::can_be_seen(&World::new()) {
         return skip("this file system does not record access times");
@@ -129,7 +149,7 @@ fn slow_call_is_found() {
     // The measurements are given: those of a real call would depend on the machine.
     let oracle = oracle();
     let broken = |took, late| {
-        oracle.judged(SLACK, &|| Timed { done: (), took, late, pings: Pings::default() }).1
+        oracle.judged(SLACK, &|| {}, &|| Timed { done: (), took, late, pings: Pings::default() }).1
     };
     let millisecond = Duration::from_millis(1);
     assert_eq!(broken(SLACK * 2, Duration::ZERO), Vec::<String>::new());
@@ -233,7 +253,7 @@ fn holding(time: Duration) -> Vec<String> {
     });
     let oracle = Oracle::new(|_, builder| builder.tool(native.factory()));
     let call = Call::new("hold", json!({}));
-    oracle.try_call(&call, PATIENCE).1
+    oracle.try_call(&call, PATIENCE, &|| {}).1
 }
 
 #[test]
