@@ -65,15 +65,18 @@ pub(super) fn approval(plugin: &Plugin) -> &'static str {
 
 pub(super) fn entry(tool: &Registered) -> Value {
     let definition = tool.definition();
-    json!({
+    let mut entry = json!({
         "name": definition.name().as_str(),
-        "own_name": definition.own_name().as_str(),
         "description": definition.description(),
         "parameters": definition.parameters(),
         "side_effects": definition.side_effects().as_str(),
         "plugin": tool.origin().plugin(),
         "digest": tool.origin().digest().map(|digest| digest.to_string()),
-    })
+    });
+    if definition.own_name() != definition.name() {
+        entry["own_name"] = definition.own_name().as_str().into();
+    }
+    entry
 }
 
 /// Names the tools that are loaded and not listed: a person may miss one of them.
