@@ -375,9 +375,9 @@ pub fn block_on<T>(work: impl Future<Output = T>) -> T {
     runtime.expect("a runtime can be started").block_on(bounded)
 }
 
-/// Waits for a task on a paused clock, which `advance` moves by a step whenever the task has run for
-/// some milliseconds without ending. A guest that computes keeps the runtime busy, so that the clock
-/// would stand still without that.
+/// Waits for a task on a paused clock, which `advance` moves by a step whenever the task has not
+/// ended for some milliseconds. A guest that computes keeps the runtime busy, so that the clock would
+/// stand still without that. The guests of other tests may hold the turns for a while.
 ///
 /// # Panics
 ///
@@ -386,10 +386,11 @@ pub async fn advance_until_ended<T>(
     task: tokio::task::JoinHandle<T>,
     advance: impl AsyncFn(),
 ) -> T {
-    /// The turns of the task per step of the clock. A guest needs a few to see a signal.
-    const TURNS: usize = 10;
+    /// The time of a step of the clock: two ticks, in which a guest sees a signal.
+    const STEP: Duration = Duration::from_millis(4);
     while !task.is_finished() {
-        for _ in 0..TURNS {
+        let begun = std::time::Instant::now();
+        while begun.elapsed() < STEP && !task.is_finished() {
             tokio::task::yield_now().await;
         }
         if !task.is_finished() {
