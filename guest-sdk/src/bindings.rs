@@ -20,6 +20,18 @@ pub mod asking {
     });
 }
 
+/// Imports for calls of other tools. A plugin only contains them if it uses them.
+pub mod calling {
+    wit_bindgen::generate!({
+        path: "wit",
+        inline: "package palisade:guest; world calling { import palisade:tool/tools@0.1.0; }",
+        world: "palisade:guest/calling",
+        with: { "palisade:tool/types@0.1.0": crate::bindings::palisade::tool::types },
+        generate_all,
+        additional_derives: [PartialEq],
+    });
+}
+
 /// Exports for resources. A plugin only contains them if it offers resources.
 pub mod resourceful {
     wit_bindgen::generate!({

@@ -31,6 +31,7 @@ pub mod resources;
 mod schema;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
+pub mod tools;
 mod visible;
 
 pub use bindings::palisade::tool::host::Level;
