@@ -9,7 +9,8 @@ use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 use wasmtime_wasi::p2::{FsError, FsResult, StreamError};
 
 use super::protected_paths::Forbidden;
-use super::usage::{Exhausted, Usage};
+use super::quotas::Exhausted;
+use super::usage::Usage;
 
 /// The reason why an operation was refused. The guest sees not-permitted for each of them. The
 /// texts call the mounted directory the workspace, and the guest a tool.

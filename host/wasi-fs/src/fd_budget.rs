@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::budget::ResourceBudget;
-use super::usage::{Exhausted, Usage};
+use super::quotas::Exhausted;
+use super::usage::Usage;
 
 /// One file descriptor held by a guest, returned to the budget on drop.
 #[derive(Debug)]
@@ -28,7 +29,7 @@ impl Drop for HeldFd {
 #[cfg(test)]
 mod tests {
     use super::super::budget::DescriptorLimit;
-    use super::super::usage::Quotas;
+    use super::super::quotas::Quotas;
     use super::*;
 
     #[test]

@@ -267,7 +267,7 @@ pub(super) fn wide(len: usize) -> u64 {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-    use super::super::usage::Quotas;
+    use super::super::quotas::Quotas;
     use super::*;
     use io::ErrorKind::{Interrupted, StorageFull, WriteZero};
 

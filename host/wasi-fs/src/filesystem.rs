@@ -10,7 +10,8 @@ use crate::budget::{DescriptorLimit, ResourceBudget};
 use crate::direct::{self, Mount, Root};
 use crate::errors::{Fault, Refusal};
 use crate::protected_paths::ProtectedPaths;
-use crate::usage::{Exhausted, Quotas, Usage};
+use crate::quotas::{Exhausted, Quotas, SharedQuotas};
+use crate::usage::Usage;
 
 /// The default name of the guest's only preopened directory. Relative paths resolve against it as
 /// well, because wasi-libc strips the leading slash of both.
@@ -40,6 +41,7 @@ impl Access {
 #[derive(Clone, Debug)]
 pub struct Options {
     quotas: Quotas,
+    shared: Option<Arc<SharedQuotas>>,
     budget: Arc<dyn ResourceBudget>,
     preopen_name: Cow<'static, str>,
 }
@@ -48,13 +50,20 @@ impl Options {
     /// Creates options with default quotas and the preopened directory `/`. File descriptors, and
     /// the memory of the change log, are counted in `budget`, which other file systems may share.
     pub fn new(budget: Arc<dyn ResourceBudget>) -> Self {
-        Self { quotas: Quotas::default(), budget, preopen_name: PREOPEN_NAME.into() }
+        let preopen_name = PREOPEN_NAME.into();
+        Self { quotas: Quotas::default(), shared: None, budget, preopen_name }
     }
 
     /// Sets the quotas.
     #[must_use]
     pub fn with_quotas(self, quotas: Quotas) -> Self {
         Self { quotas, ..self }
+    }
+
+    /// Sets quotas that other file systems use up as well.
+    #[must_use]
+    pub fn within(self, shared: Arc<SharedQuotas>) -> Self {
+        Self { shared: Some(shared), ..self }
     }
 
     /// Sets another name of the preopened directory.
@@ -91,8 +100,8 @@ impl Filesystem {
         protected: Arc<ProtectedPaths>,
         options: Options,
     ) -> Self {
-        let Options { quotas, budget, preopen_name } = options;
-        let usage = Usage::new(quotas, Some(protected), Some(budget));
+        let Options { quotas, shared, budget, preopen_name } = options;
+        let usage = Usage::new(quotas, Some(protected), Some(budget)).within(shared);
         Self { root: Some(mount.root()), name: preopen_name, access, usage: Arc::new(usage) }
     }
 

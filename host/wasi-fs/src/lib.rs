@@ -90,6 +90,7 @@ mod path;
 mod path_rules;
 mod positioned;
 mod protected_paths;
+mod quotas;
 mod regular;
 mod streams;
 #[cfg(test)]
@@ -102,4 +103,4 @@ pub use errors::Refusal;
 pub use filesystem::{Access, Filesystem, FilesystemView, HasFilesystem, Options, add_to_linker};
 pub use path_rules::{PathRuleError, PathRules};
 pub use protected_paths::{HardLinks, ProtectedPaths, ProtectedTree, Protection, Reading};
-pub use usage::{Exhausted, Quotas};
+pub use quotas::{Exhausted, Quotas, SharedQuotas};

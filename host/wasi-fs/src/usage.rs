@@ -1,6 +1,5 @@
-//! The usage of a file system by its guest: counters, quotas and the change log.
+//! The usage of a file system by its guest: counters and the change log.
 
-use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -8,98 +7,14 @@ use crate::budget::ResourceBudget;
 use crate::change_log::{ChangeLog, Origin};
 use crate::errors::Refusal;
 use crate::protected_paths::{HardLinks, ProtectedPaths};
-
-/// The quotas of one [`Filesystem`](crate::Filesystem).
-///
-/// ```
-/// let mut quotas = palisade_wasi_fs::Quotas::default();
-/// quotas.write_bytes = 1 << 20;
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Quotas {
-    /// Total bytes read from files.
-    pub read_bytes: u64,
-    /// Total bytes written to files. Holes created by a write or a resize count with their length.
-    pub write_bytes: u64,
-    /// Total files, directories and hard links created.
-    pub new_entries: u64,
-    /// Total directory entries listed.
-    pub listed_entries: u64,
-    /// Maximum number of components in the path of a new entry, relative to the mount.
-    pub depth: u64,
-}
-
-impl Quotas {
-    /// 256 MiB: a search through a large source tree reads some 100 MiB, and reading this much
-    /// takes well under a second.
-    pub const READ_BYTES: u64 = 256 << 20;
-    /// 64 MiB: more than any tool writes that edits or generates text, and little enough to be
-    /// cleaned up by hand.
-    pub const WRITE_BYTES: u64 = 64 << 20;
-    /// 10,000: a generated project stays below, and this number of empty files does not exhaust the
-    /// inodes of a file system.
-    pub const NEW_ENTRIES: u64 = 10_000;
-    /// 100,000: the Linux kernel's tree has about 90,000 files; listing this many takes about a
-    /// quarter of a second.
-    pub const LISTED_ENTRIES: u64 = 100_000;
-    /// 128: nested packages reach some 50, and programs that walk a tree without a bound of their
-    /// own survive this depth.
-    pub const DEPTH: u64 = 128;
-}
-
-impl Default for Quotas {
-    fn default() -> Self {
-        Self {
-            read_bytes: Self::READ_BYTES,
-            write_bytes: Self::WRITE_BYTES,
-            new_entries: Self::NEW_ENTRIES,
-            listed_entries: Self::LISTED_ENTRIES,
-            depth: Self::DEPTH,
-        }
-    }
-}
-
-/// An exhausted quota, with its limit. The guest sees a quota error.
-///
-/// The enum is exhaustive, so that a host maps each quota to an error of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Exhausted {
-    /// [`Quotas::read_bytes`]
-    ReadBytes(u64),
-    /// [`Quotas::write_bytes`]
-    WriteBytes(u64),
-    /// [`Quotas::new_entries`]
-    NewEntries(u64),
-    /// [`Quotas::listed_entries`]
-    ListedEntries(u64),
-    /// [`Quotas::depth`]
-    Depth(u64),
-    /// The file descriptors of the [`ResourceBudget`].
-    OpenFiles(u64),
-}
-
-impl fmt::Display for Exhausted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::ReadBytes(limit) => write!(f, "{limit} bytes read from files"),
-            Self::WriteBytes(limit) => write!(f, "{limit} bytes written to files"),
-            Self::NewEntries(limit) => write!(f, "{limit} files and directories created"),
-            Self::ListedEntries(limit) => write!(f, "{limit} directory entries listed"),
-            Self::Depth(limit) => write!(f, "{limit} directories inside each other"),
-            Self::OpenFiles(limit) => write!(f, "{limit} open files and directories"),
-        }
-    }
-}
+use crate::quotas::{Counter, Counters, Exhausted, Quotas, SharedQuotas};
 
 /// The usage of one file system, shared with its open streams.
 #[derive(Debug)]
 pub(super) struct Usage {
-    read: Counter,
-    write: Counter,
+    own: Counters,
+    shared: Option<Arc<SharedQuotas>>,
     holes: AtomicU64,
-    entries: Counter,
-    listed: Counter,
     refusal: OnceLock<Refusal>,
     exhausted: OnceLock<Exhausted>,
     changes: Mutex<ChangeLog>,
@@ -115,11 +30,9 @@ impl Usage {
         budget: Option<Arc<dyn ResourceBudget>>,
     ) -> Self {
         Self {
-            read: Counter::new(quotas.read_bytes),
-            write: Counter::new(quotas.write_bytes),
+            own: Counters::new(quotas),
+            shared: None,
             holes: AtomicU64::new(0),
-            entries: Counter::new(quotas.new_entries),
-            listed: Counter::new(quotas.listed_entries),
             refusal: OnceLock::new(),
             exhausted: OnceLock::new(),
             changes: Mutex::new(ChangeLog::default()),
@@ -129,6 +42,12 @@ impl Usage {
         }
     }
 
+    /// Counts in quotas that other file systems use up as well.
+    pub(super) fn within(mut self, shared: Option<Arc<SharedQuotas>>) -> Self {
+        self.shared = shared;
+        self
+    }
+
     /// Returns the budget of the host. A file system without a mount has none.
     pub(super) fn budget(&self) -> Option<&Arc<dyn ResourceBudget>> {
         self.budget.as_ref()
@@ -136,41 +55,58 @@ impl Usage {
 
     /// Returns the number of bytes that may still be read.
     pub(super) fn readable(&self) -> u64 {
-        self.read.left()
+        let own = self.own.read.left();
+        self.shared.as_ref().map_or(own, |shared| own.min(shared.counters().read.left()))
     }
 
     /// Charges bytes that were read.
     pub(super) fn charge_read(&self, bytes: u64) -> Result<(), Exhausted> {
-        self.read.take(bytes).ok_or(Exhausted::ReadBytes(self.read.limit))
+        self.charge(|all| &all.read, bytes).map_err(Exhausted::ReadBytes)
     }
 
     /// Charges bytes that are about to be written, and the length of the hole before them.
     pub(super) fn charge_write(&self, bytes: u64, hole: u64) -> Result<(), Exhausted> {
         let all = bytes.saturating_add(hole);
-        self.write.take(all).ok_or(Exhausted::WriteBytes(self.write.limit))?;
+        self.charge(|all| &all.write, all).map_err(Exhausted::WriteBytes)?;
         self.holes.fetch_add(hole, Ordering::Relaxed);
         Ok(())
     }
 
     /// Refunds charged bytes that were not written.
     pub(super) fn refund_write(&self, bytes: u64, hole: u64) {
-        self.write.give_back(bytes.saturating_add(hole));
+        self.refund(|all| &all.write, bytes.saturating_add(hole));
         self.holes.fetch_sub(hole, Ordering::Relaxed);
     }
 
     /// Charges an entry that is about to be created.
     pub(super) fn charge_entry(&self) -> Result<(), Exhausted> {
-        self.entries.take(1).ok_or(Exhausted::NewEntries(self.entries.limit))
+        self.charge(|all| &all.entries, 1).map_err(Exhausted::NewEntries)
     }
 
     /// Refunds a charged entry that was not created.
     pub(super) fn refund_entry(&self) {
-        self.entries.give_back(1);
+        self.refund(|all| &all.entries, 1);
     }
 
     /// Charges one listed directory entry.
     pub(super) fn charge_listed(&self) -> Result<(), Exhausted> {
-        self.listed.take(1).ok_or(Exhausted::ListedEntries(self.listed.limit))
+        self.charge(|all| &all.listed, 1).map_err(Exhausted::ListedEntries)
+    }
+
+    /// Charges a counter of this file system and the shared one. If one of them is exhausted,
+    /// nothing is charged, and the error is its limit.
+    fn charge(&self, which: fn(&Counters) -> &Counter, amount: u64) -> Result<(), u64> {
+        let own = which(&self.own);
+        own.take(amount)?;
+        let Some(shared) = &self.shared else { return Ok(()) };
+        which(shared.counters()).take(amount).inspect_err(|_| own.give_back(amount))
+    }
+
+    fn refund(&self, which: fn(&Counters) -> &Counter, amount: u64) {
+        which(&self.own).give_back(amount);
+        if let Some(shared) = &self.shared {
+            which(shared.counters()).give_back(amount);
+        }
     }
 
     /// Records a path whose contents or metadata were changed.
@@ -208,11 +144,11 @@ impl Usage {
     }
 
     pub(super) fn bytes_read(&self) -> u64 {
-        self.read.used()
+        self.own.read.used()
     }
 
     pub(super) fn bytes_written(&self) -> u64 {
-        self.write.used().saturating_sub(self.holes.load(Ordering::Relaxed))
+        self.own.write.used().saturating_sub(self.holes.load(Ordering::Relaxed))
     }
 
     pub(super) fn refusal(&self) -> Option<&Refusal> {
@@ -302,38 +238,6 @@ impl Drop for Usage {
     }
 }
 
-/// A bounded counter. Relaxed ordering suffices, since it publishes no other data.
-#[derive(Debug)]
-struct Counter {
-    used: AtomicU64,
-    limit: u64,
-}
-
-impl Counter {
-    fn new(limit: u64) -> Self {
-        Self { used: AtomicU64::new(0), limit }
-    }
-
-    fn used(&self) -> u64 {
-        self.used.load(Ordering::Relaxed)
-    }
-
-    fn left(&self) -> u64 {
-        self.limit.saturating_sub(self.used())
-    }
-
-    /// Adds to the counter. Returns none and adds nothing if that would exceed the limit.
-    fn take(&self, amount: u64) -> Option<()> {
-        let add = |used: u64| used.checked_add(amount).filter(|sum| *sum <= self.limit);
-        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).ok().map(|_| ())
-    }
-
-    fn give_back(&self, amount: u64) {
-        let reduce = |used: u64| Some(used.saturating_sub(amount));
-        let _ = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reduce);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -360,6 +264,23 @@ mod tests {
     }
 
     #[test]
+    fn shared_quotas_bound_all_file_systems_together() {
+        let quotas = Quotas { write_bytes: 10, new_entries: 2, ..Quotas::default() };
+        let shared = Arc::new(SharedQuotas::new(quotas));
+        let call = || Usage::new(quotas, None, None).within(Some(shared.clone()));
+        let (one, other) = (call(), call());
+        assert_eq!(one.charge_write(6, 0), Ok(()));
+        assert_eq!(other.charge_write(5, 0), Err(Exhausted::WriteBytes(10)));
+        one.refund_write(3, 0);
+        assert_eq!(other.charge_write(5, 2), Ok(()));
+        assert_eq!((one.charge_entry(), other.charge_entry()), (Ok(()), Ok(())));
+        assert_eq!(one.charge_entry(), Err(Exhausted::NewEntries(2)));
+        drop((one, other));
+        assert_eq!(call().charge_write(1, 0), Err(Exhausted::WriteBytes(10)), "used up for good");
+        assert_eq!(Usage::new(quotas, None, None).charge_write(10, 0), Ok(()), "its own quotas");
+    }
+
+    #[test]
     fn the_memory_of_the_change_log_is_counted_as_it_changes_and_until_it_is_dropped() {
         let memory = Arc::new(Memory::default());
         let counted = || memory.0.load(Ordering::Relaxed);
@@ -381,19 +302,5 @@ mod tests {
         assert_eq!(counted(), 2 * name);
         drop(other);
         assert_eq!(counted(), 0);
-    }
-
-    #[test]
-    fn quota_message_has_number_and_unit() {
-        for (exhausted, words) in [
-            (Exhausted::ReadBytes(1), "1 bytes read"),
-            (Exhausted::WriteBytes(2), "2 bytes written"),
-            (Exhausted::NewEntries(3), "3 files and directories created"),
-            (Exhausted::ListedEntries(4), "4 directory entries"),
-            (Exhausted::Depth(5), "5 directories inside"),
-            (Exhausted::OpenFiles(6), "6 open files"),
-        ] {
-            assert!(exhausted.to_string().starts_with(words), "{exhausted}");
-        }
     }
 }
