@@ -17,10 +17,14 @@ use guests::{Error, Request, Selection, script};
 use sha2::{Digest as _, Sha256};
 
 /// The shipped plugins, sorted by file name.
-const PLUGINS: [&str; 4] = ["calculate", "files", "search", "web"];
+const PLUGINS: [&str; 5] = ["calculate", CODE, "files", "search", "web"];
+
+/// The plugin that is embedded with the feature of its name alone.
+const CODE: &str = "code";
 
 /// The plugins that are loaded only with a grant, with the interface that the grant provides.
-const GRANTED: [(&str, &str); 1] = [("web", "wasi:http/outgoing-handler")];
+const GRANTED: [(&str, &str); 2] =
+    [(CODE, "palisade:tool/tools"), ("web", "wasi:http/outgoing-handler")];
 
 /// The plugin of the demonstration: built and embedded like the others, but not in the list.
 const HOSTILE: &str = "escape";
@@ -53,6 +57,7 @@ fn build(package: &Path, out: &Path) -> Result<Vec<PathBuf>, Error> {
     let workspace = package.parent().unwrap_or(package);
     script::watch(&script::ingredients(workspace));
     script::watch(&names().map(|name| package.join(name)).collect::<Vec<_>>());
+    script::watch(&[package.join("declarations")]);
     let target = script::target_directory(out, &env::var("TARGET").unwrap_or_default());
     let packages: Vec<String> = names().map(|name| format!("{PREFIX}{name}")).collect();
     let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
@@ -73,7 +78,13 @@ fn prebuilt(package: &Path) -> Result<Vec<PathBuf>, Error> {
 
 /// Returns the names of all built plugins.
 fn names() -> impl Iterator<Item = &'static str> {
-    PLUGINS.into_iter().chain([HOSTILE])
+    shipped().chain([HOSTILE])
+}
+
+/// Returns the names of the plugins in the list.
+fn shipped() -> impl Iterator<Item = &'static str> {
+    let with_code = env::var_os("CARGO_FEATURE_CODE").is_some();
+    PLUGINS.into_iter().filter(move |name| with_code || *name != CODE)
 }
 
 /// Returns the Rust source of a plugin's entry and writes the compressed plugin to `out`. The
@@ -104,7 +115,7 @@ fn listing(mut entries: Vec<String>) -> String {
     let hostile = entries.pop().unwrap_or_default();
     format!(
         "static PLUGINS: [Plugin; {}] = [\n    {},\n];\nstatic HOSTILE: Plugin = {hostile};\n",
-        PLUGINS.len(),
+        shipped().count(),
         entries.join(",\n    ")
     )
 }

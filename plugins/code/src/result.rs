@@ -1,0 +1,134 @@
+//! What a program returned or threw, as the output of the tool.
+
+use crate::console::printed;
+use crate::json::json;
+use boa_engine::builtins::error::Error as ErrorObject;
+use boa_engine::error::JsNativeErrorKind;
+use boa_engine::{Context, JsError, JsResult, JsValue, js_string};
+use palisade_guest::{Content, Output};
+
+/// The output of a program that neither returned nor printed anything.
+const NOTHING: &str = "the program returned nothing and printed nothing: end it with `return VALUE`, such as `return await main()`";
+
+/// Returns the output of a program that returned this value.
+pub(crate) fn success(value: &JsValue, context: &mut Context) -> JsResult<Output> {
+    let returned = match value {
+        value if value.is_undefined() => None,
+        value if value.is_string() => Some(Content::Text(text_of(value, context)?)),
+        value => Some(match json(value, context)? {
+            Some(json) => Content::Json(json.to_string()),
+            None => Content::Text(text_of(value, context)?),
+        }),
+    };
+    // After the conversion, because getters of the value may print as well.
+    let printed = printed();
+    let mut content = Vec::new();
+    if !printed.is_empty() {
+        content.push(Content::Text(printed));
+    }
+    content.extend(returned);
+    if content.is_empty() {
+        content.push(Content::Text(NOTHING.to_owned()));
+    }
+    Ok(Output::new(content))
+}
+
+/// Returns the output of a program that threw this, with what it had printed. `indent` is the number
+/// of columns before the program on its first line.
+pub(crate) fn failure(error: &JsError, indent: u32, context: &mut Context) -> Output {
+    let (told, place) = match error.try_native(context) {
+        Ok(native) if matches!(native.kind, JsNativeErrorKind::RuntimeLimit) => {
+            (format!("the program was ended: {}", native.message()), None)
+        }
+        Ok(native) => {
+            let message = without_indent(native.message(), indent);
+            let name = class(error, context).unwrap_or_else(|| kind(&native.kind).to_owned());
+            (format!("{name}: {message}"), place(error, indent, context))
+        }
+        Err(_) => (thrown(error, context), place(error, indent, context)),
+    };
+    let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
+    let printed = printed();
+    Output::text(format!("{printed}{told}{place}")).failure()
+}
+
+/// Returns the class of the failed call that an error is about.
+fn class(error: &JsError, context: &mut Context) -> Option<String> {
+    let class = error.to_opaque(context).as_object()?.get(js_string!("class"), context).ok()?;
+    class.as_string().map(|class| class.to_std_string_escaped())
+}
+
+/// Returns the name of a kind of error, as programs know it.
+fn kind(kind: &JsNativeErrorKind) -> &'static str {
+    match kind {
+        JsNativeErrorKind::Aggregate(_) => "AggregateError",
+        JsNativeErrorKind::Eval => "EvalError",
+        JsNativeErrorKind::Range => "RangeError",
+        JsNativeErrorKind::Reference => "ReferenceError",
+        JsNativeErrorKind::Syntax => "SyntaxError",
+        JsNativeErrorKind::Type => "TypeError",
+        JsNativeErrorKind::Uri => "URIError",
+        _ => "Error",
+    }
+}
+
+/// Returns the words for a thrown value that is no error.
+fn thrown(error: &JsError, context: &mut Context) -> String {
+    let value = error.to_opaque(context);
+    let text = text_of(&value, context).unwrap_or_else(|_| "a value without a text".to_owned());
+    format!("the program threw {text}")
+}
+
+/// Returns the place of an error in the program.
+fn place(error: &JsError, indent: u32, context: &mut Context) -> Option<String> {
+    let value = error.to_opaque(context);
+    if let Some(line) = value.as_object().and_then(|error| {
+        let line = error.get(js_string!("line"), context).ok()?;
+        line.as_number().filter(|line| *line > 0.0)
+    }) {
+        return Some(format!("line {line}"));
+    }
+    // The engine tells places in its text alone: `… (unknown at :3:5)`.
+    let text = error.to_string();
+    let (line, column) = text.lines().filter(|line| !line.contains("native")).find_map(position)?;
+    Some(shown(line, column, indent))
+}
+
+/// Finds `:LINE:COLUMN` in a line of the engine.
+fn position(line: &str) -> Option<(u32, u32)> {
+    let numbers: Vec<&str> = line.trim_end_matches([')', ' ']).rsplitn(3, ':').collect();
+    let [column, line, _] = numbers.as_slice() else { return None };
+    Some((line.parse().ok()?, column.parse().ok()?))
+}
+
+/// Returns a message of the engine in which the place is that in the program: `… at line 1, col 9`.
+fn without_indent(message: &str, indent: u32) -> String {
+    let mut parts = message.rsplitn(2, "at line ");
+    let (place, before) = (parts.next(), parts.next());
+    let numbers = place.and_then(|place| place.split_once(", col "));
+    let numbers =
+        numbers.and_then(|(line, column)| Some((line.parse().ok()?, column.parse().ok()?)));
+    match (before, numbers) {
+        (Some(before), Some((line, column))) => {
+            format!("{before}at {}", shown(line, column, indent))
+        }
+        _ => message.to_owned(),
+    }
+}
+
+fn shown(line: u32, column: u32, indent: u32) -> String {
+    let column = if line == 1 { column.saturating_sub(indent).max(1) } else { column };
+    format!("line {line}, column {column}")
+}
+
+/// Returns the text of a value: a text as it is, and any other value as JSON if it has such a form.
+pub(crate) fn text_of(value: &JsValue, context: &mut Context) -> JsResult<String> {
+    let is_plain = value.as_object().is_some_and(|it| !it.is_callable() && !it.is::<ErrorObject>());
+    if is_plain && let Some(json) = json(value, context)? {
+        return Ok(json.to_string());
+    }
+    Ok(match value.is_symbol() {
+        true => value.display().to_string(),
+        false => value.to_string(context)?.to_std_string_escaped(),
+    })
+}
