@@ -34,6 +34,8 @@ pub struct DefinitionView<'a> {
     pub idempotent: bool,
     /// True if the tool reaches servers beyond this machine, although its class does not say so.
     pub sends_requests: bool,
+    /// True if the tool calls others, so that a call of it may have every effect that those have.
+    pub calls_tools: bool,
 }
 
 impl<'a> DefinitionView<'a> {
@@ -50,6 +52,7 @@ impl<'a> DefinitionView<'a> {
             side_effects: "network",
             idempotent: false,
             sends_requests: false,
+            calls_tools: false,
         }
     }
 }

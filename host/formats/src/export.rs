@@ -288,7 +288,12 @@ fn anthropic_tool(view: &DefinitionView<'_>, schema: Value, strict: bool) -> Val
 
 fn mcp_tool(view: &DefinitionView<'_>, schema: Value) -> Value {
     let output = view.output_schema.map(|schema| rewrite_output(schema, view.name, &profile::MCP));
-    let mut hints = annotations(view.side_effects, view.idempotent);
+    // What other tools do is not known here, so no hint promises that it is harmless.
+    let (class, idempotent) = match view.calls_tools {
+        true => ("network", false),
+        false => (view.side_effects, view.idempotent),
+    };
+    let mut hints = annotations(class, idempotent);
     if view.sends_requests {
         hints["openWorldHint"] = true.into();
     }

@@ -6,11 +6,11 @@ mod first_of;
 mod queue;
 mod request;
 
-pub(crate) use call_confirmer::{CallAnswer, CallConfirmer, ask_both};
+pub(crate) use call_confirmer::{AnswerTime, CallAnswer, CallConfirmer, ask_both};
 
 pub use first_of::FirstOf;
 pub use queue::{AnswerRefused, ConfirmationQueue};
-pub use request::{Answer, ConfirmationRequest, RequestId, Resolution};
+pub use request::{Answer, CallingTool, ConfirmationRequest, RequestId, Resolution};
 
 use crate::execution::BoxFuture;
 use std::fmt;

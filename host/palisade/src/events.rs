@@ -120,6 +120,8 @@ pub struct Failure {
 pub struct Subject {
     /// The call's id.
     pub call_id: CallId,
+    /// The call that makes this one, if a running tool does.
+    pub parent: Option<CallId>,
     /// The id of the conversation, if there is one.
     pub session_id: Option<Arc<str>>,
     /// The id of the turn, if there is one.

@@ -3,6 +3,7 @@
 mod announce;
 mod builder;
 pub(crate) mod cache;
+mod callees;
 mod error;
 mod listing;
 pub(crate) mod recorded;
@@ -53,6 +54,7 @@ pub struct Host {
     sandbox: Sandbox,
     loading: Loading,
     exports: listing::Exports,
+    callees: callees::DescribedTools,
     sessions: SessionsById,
 }
 
@@ -243,7 +245,8 @@ impl Host {
     /// Returns the number of the host's own threads that hang in a system call and were abandoned.
     #[must_use]
     pub fn lost_threads(&self) -> usize {
-        self.dispatcher.threads.as_ref().map_or(0, |threads| threads.lost())
+        let threads = [&self.dispatcher.threads, &self.dispatcher.nested_threads];
+        threads.into_iter().flatten().map(|threads| threads.lost()).sum()
     }
 
     /// Returns the sandbox that plugins run in.

@@ -2,10 +2,9 @@
 //! server and the program. They may change in any release, so that programs which embed the host
 //! use the other modules.
 
-pub use crate::confirm::call_confirmer::{CallAnswer, CallConfirmer};
-pub use crate::dispatch::Admission;
+pub use crate::confirm::call_confirmer::{AnswerTime, CallAnswer, CallConfirmer};
 pub use crate::dispatch::approve::question::{CONFIRMATION_TIMEOUT, MAX_CONFIRMATION_TIMEOUT};
-pub use crate::execution::ToolTime;
+pub use crate::dispatch::{Admission, ProgramRecord};
 pub use crate::execution::account::{
     Account, CallBudget, Charge, ClientShares, MemoryLimits, Owed, address_space_limit,
 };
@@ -19,6 +18,7 @@ pub use crate::execution::owner::{
     input_turns_within,
 };
 pub use crate::execution::share::{Full, Grant, Pool, Share};
+pub use crate::execution::{NESTED_CALLS, ToolTime};
 pub use crate::host::cache::{default_cache, is_unwritable, open_cache};
 pub use crate::host::recorded::{Recorded, recorded_settings, remember};
 pub use crate::host::state::state_directories;
@@ -37,12 +37,13 @@ pub use palisade_schema::schema::hidden_in;
 pub use palisade_wasi_fs::internal::{open_regular, open_regular_at};
 
 /// The contract, as the names and the texts of its files.
-pub const CONTRACT: [(&str, &str); 7] = [
+pub const CONTRACT: [(&str, &str); 8] = [
     ("client.wit", include_str!("../wit/client.wit")),
     ("host.wit", include_str!("../wit/host.wit")),
     ("prompts.wit", include_str!("../wit/prompts.wit")),
     ("resources.wit", include_str!("../wit/resources.wit")),
     ("tool.wit", include_str!("../wit/tool.wit")),
+    ("tools.wit", include_str!("../wit/tools.wit")),
     ("types.wit", include_str!("../wit/types.wit")),
     ("world.wit", include_str!("../wit/world.wit")),
 ];

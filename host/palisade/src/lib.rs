@@ -56,7 +56,7 @@ pub use host::{BuildError, CacheMode, Exported, Host, HostBuilder, UnmatchedRule
 /// The formats of model providers: definitions, replies and messages.
 pub use palisade_formats as formats;
 pub use serde_json::json;
-pub use session::{Advertised, Allowed, Session, SessionBuilder};
+pub use session::{Advertised, Allowed, Presentation, Session, SessionBuilder};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::ask::{AskKind, AskKinds, AskRequest};
 pub use tool::call::{Call, CallId};

@@ -9,7 +9,7 @@ pub use error::{DuplicateTool, RegisterError, ToolNotFound};
 pub(crate) use origin::{Naming, is_named};
 pub use origin::{Origin, Source};
 pub use registered::Registered;
-pub(crate) use registered::Role;
+pub(crate) use registered::{Callees, Role};
 
 use crate::execution::Factory;
 use crate::workspace::ProtectedTree;

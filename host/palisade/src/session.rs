@@ -11,10 +11,10 @@ mod tool_lists;
 pub use builder::SessionBuilder;
 pub(crate) use builder::cut_id;
 pub(crate) use by_id::SessionsById;
-pub(crate) use concurrency::{ConcurrencyLimits, SessionPermits};
+pub(crate) use concurrency::{ConcurrencyLimits, SessionPermits, Slots};
 pub(crate) use floor::{Floor, ListOf};
 pub(crate) use in_flight::CallInFlight;
-pub use tool_lists::{Advertised, Allowed};
+pub use tool_lists::{Advertised, Allowed, Presentation};
 
 use crate::execution::share::Share;
 use crate::execution::{OwnerShares, SessionShares};
@@ -38,6 +38,7 @@ struct Inner {
     workspace: Arc<Workspace>,
     policy: Policy,
     advertised: Advertised,
+    presentation: Presentation,
     permitted: Allowed,
     /// The host that has begun the session.
     host: Option<Arc<Floor>>,
@@ -98,6 +99,24 @@ impl Session {
     /// older conversations keep working; [`Allowed`] or a deny rule forbids it.
     #[must_use]
     pub fn advertises(&self, tool: &Registered) -> bool {
+        let is_presented = match self.0.presentation {
+            Presentation::Tools => true,
+            Presentation::Programs => tool.callees().is_some(),
+        };
+        is_presented && self.shows_to_programs(tool)
+    }
+
+    /// Returns true if the caller of the session may call this tool itself, and not only by a
+    /// program.
+    pub(crate) fn presents(&self, tool: &Registered) -> bool {
+        match (self.0.presentation, tool.role()) {
+            (Presentation::Tools, _) | (_, Role::Offering) => true,
+            (Presentation::Programs, Role::Tool) => self.advertises(tool),
+        }
+    }
+
+    /// Returns true if the session shows this tool to the programs that it runs.
+    pub(crate) fn shows_to_programs(&self, tool: &Registered) -> bool {
         self.0.advertised.includes(tool)
     }
 

@@ -13,6 +13,7 @@ pub(crate) mod result;
 pub(crate) mod sandbox_contents;
 pub mod schema;
 pub(crate) mod side_effects;
+mod tool_pattern;
 pub(crate) mod uri;
 
 pub(crate) use ask::{AskKind, AskKinds, AskRequest};
@@ -33,3 +34,4 @@ pub(crate) use result::{ToolResult, UNLISTED};
 pub(crate) use schema::{Schema, Violation, Violations};
 pub use side_effects::UnknownSideEffects;
 pub(crate) use side_effects::{FileAccess, SideEffects};
+pub use tool_pattern::{InvalidToolPattern, ToolPattern};

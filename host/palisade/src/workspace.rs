@@ -20,7 +20,9 @@ pub(crate) use palisade_wasi_fs::internal::{
     is_the_kernels, open_regular, open_regular_at,
 };
 pub use palisade_wasi_fs::{HardLinks, PathRuleError, PathRules};
-pub(crate) use palisade_wasi_fs::{ProtectedPaths, ProtectedTree, Protection, Reading};
+pub(crate) use palisade_wasi_fs::{
+    ProtectedPaths, ProtectedTree, Protection, Quotas, Reading, SharedQuotas,
+};
 pub(crate) use private::{Missing, Obstacle, open_private};
 pub use resolve::PathRefused;
 pub(crate) use subdirectory::not_opened;

@@ -71,6 +71,15 @@ fn tool_that_sends_requests_is_of_the_open_world() {
 }
 
 #[test]
+fn tool_that_calls_others_promises_nothing() {
+    let schema = json!({"type": "object"});
+    let view = DefinitionView { side_effects: "none", calls_tools: true, ..view(&schema) };
+    let hints = &export(&view, Format::Mcp, Strictness::AsIs).tool["annotations"];
+    let promised = ["readOnlyHint", "destructiveHint", "openWorldHint"].map(|hint| &hints[hint]);
+    assert_eq!(promised, [false, true, true]);
+}
+
+#[test]
 fn hints_follow_from_the_class() {
     let hints = |class, word| {
         let hints = annotations(class, word);

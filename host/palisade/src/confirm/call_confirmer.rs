@@ -18,10 +18,24 @@ pub enum CallAnswer {
     Deferred,
 }
 
+/// When a question is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerTime {
+    /// While the call waits.
+    DuringCall,
+    /// With a later call, which runs the tool again.
+    LaterCall,
+}
+
 /// A way to ask on behalf of one call. Every [`Confirmer`] is one that never answers later.
 pub trait CallConfirmer: Send + Sync {
     /// Asks the user, under the terms of [`Confirmer::confirm`].
     fn ask<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, CallAnswer>;
+
+    /// Returns when questions are answered.
+    fn when(&self) -> AnswerTime {
+        AnswerTime::DuringCall
+    }
 }
 
 impl<C: Confirmer + ?Sized> CallConfirmer for C {

@@ -53,6 +53,8 @@ pub struct ConfirmationRequest {
     pub tool: String,
     /// The tool's class.
     pub side_effects: SideEffects,
+    /// The running tool that makes the call, or `None` if the caller makes it.
+    pub called_by: Option<CallingTool>,
     /// The input, escaped and shortened in the middle.
     pub input_summary: String,
     /// The whole input as canonical JSON text, so that a confirmer can show what would change.
@@ -72,6 +74,29 @@ pub struct ConfirmationRequest {
     pub valid_for: Duration,
     /// The wall-clock time at which the request expires; for display only.
     pub expires: SystemTime,
+}
+
+/// A running tool that makes a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallingTool {
+    /// The call of the tool.
+    pub call_id: CallId,
+    /// The tool's name.
+    pub tool: String,
+    /// The name of the tool's plugin, or `None` for a native tool.
+    pub plugin: Option<String>,
+    /// The number of the call among those that the tool makes, from one.
+    pub number: usize,
+    /// The place in the tool's program, in the tool's own words, escaped: `line 12`.
+    pub place: Option<String>,
+}
+
+/// Writes the tool and the place: `run_js, line 12`.
+impl fmt::Display for CallingTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.tool)?;
+        self.place.as_ref().map_or(Ok(()), |place| write!(f, ", {place}"))
+    }
 }
 
 /// The user's answer.

@@ -17,6 +17,7 @@ fn question(id: &str) -> ConfirmationRequest {
         turn_id: None,
         tool: "tool".into(),
         side_effects: SideEffects::Write,
+        called_by: None,
         input_summary: "{}".into(),
         input: None,
         projected_modifications: Vec::new(),

@@ -20,8 +20,7 @@ impl Dispatcher {
     /// The call runs inside this future on the caller's thread, unless the host uses its own
     /// threads. Dropping the future ends the call.
     pub(crate) async fn dispatch(&self, session: &Session, call: Call) -> ToolResult {
-        let tool = self.registry.get(&call.tool);
-        self.run_call(session, call, tool, &Requester::default()).await
+        self.dispatch_as(session, call, &Requester::default()).await
     }
 
     /// Like [`dispatch`](Self::dispatch), with a requester that can be asked about the call.
@@ -32,7 +31,7 @@ impl Dispatcher {
         requester: &Requester,
     ) -> ToolResult {
         let tool = self.registry.get(&call.tool);
-        self.run_call(session, call, tool, requester).await
+        self.run_call(session, call, tool, InMessage::default(), requester).await
     }
 
     /// Like [`dispatch_as`](Self::dispatch_as), for a tool that the caller has already looked up or
@@ -44,21 +43,21 @@ impl Dispatcher {
         tool: Arc<Registered>,
         requester: &Requester,
     ) -> ToolResult {
-        self.run_call(session, call, Ok(tool), requester).await
+        self.run_call(session, call, Ok(tool), InMessage::default(), requester).await
     }
 
     /// Runs a call through its pipeline and sends its terminal event.
-    async fn run_call(
+    pub(super) async fn run_call(
         &self,
         session: &Session,
         call: Call,
         registered: Result<Arc<Registered>, ToolNotFound>,
+        message: InMessage<'_>,
         requester: &Requester,
     ) -> ToolResult {
-        let terminal = self.begin(session, &call, &registered);
-        let alone = InMessage::default();
+        let terminal = self.begin(session, &call, &registered, requester);
         let result =
-            self.run_to_result(session, call, registered, alone, requester, &terminal).await;
+            self.run_to_result(session, call, registered, message, requester, &terminal).await;
         terminal.finish(result)
     }
 
@@ -68,9 +67,11 @@ impl Dispatcher {
         session: &Session,
         call: &Call,
         registered: &Result<Arc<Registered>, ToolNotFound>,
+        requester: &Requester,
     ) -> Terminal {
         let definition = registered.as_ref().ok().map(|tool| tool.definition());
-        let subject = subject(session, call, definition);
+        let parent = requester.parent.as_ref().map(|parent| parent.caller.call_id.clone());
+        let subject = Subject { parent, ..subject(session, call, definition) };
         let sink = Arc::new(CallSink::new(self.events.clone(), subject));
         Terminal::new(sink, self.recorder.clone())
     }
@@ -93,6 +94,10 @@ impl Dispatcher {
             Err(missing) => {
                 terminal.refuse(call.input);
                 (Err(missing), None)
+            }
+            Ok(tool) if requester.parent.is_none() && !session.presents(&tool) => {
+                terminal.refuse(call.input);
+                (Err(self.not_found(&self.not_presented(session, &tool))), None)
             }
             Ok(tool) if !self.floor.permits(session, &tool) => {
                 terminal.refuse(call.input);
@@ -142,6 +147,7 @@ fn has_runtime() -> bool {
 fn subject(session: &Session, call: &Call, definition: Option<&Definition>) -> Subject {
     Subject {
         call_id: call.id.clone(),
+        parent: None,
         session_id: session.id().cloned(),
         turn_id: call.turn_id.clone(),
         tool: definition

@@ -12,6 +12,7 @@ use crate::plugins::Unapproved;
 use crate::registry::{Origin, Registered, Registry, ToolNotFound};
 use crate::sandbox::{Limits, PluginSettings, limits};
 use crate::session::Floor;
+use crate::session::Session;
 use crate::tool::error::named;
 use crate::tool::{Digest, ErrorKind, Places, SideEffects};
 use crate::workspace::{Commands, Protection, Workspace};
@@ -46,6 +47,8 @@ pub(crate) struct Dispatcher {
     pub(crate) confirmation_timeout: Duration,
     /// The host's own threads, if calls run on them.
     pub(crate) threads: Option<Arc<CallThreads>>,
+    /// Other threads, for the calls that calls on those threads make.
+    pub(crate) nested_threads: Option<Arc<CallThreads>>,
     pub(crate) rules: Arc<Protection>,
     /// Whether commands run that path rules do not bind.
     pub(crate) commands: Commands,
@@ -75,6 +78,13 @@ impl Dispatcher {
             nearest: missing.nearest().to_vec(),
             compiling: (self.compiling)(),
         }
+    }
+
+    /// Returns the error for a tool that the session presents by its programs alone: it names them.
+    pub(super) fn not_presented(&self, session: &Session, tool: &Registered) -> ToolNotFound {
+        let presented = self.registry.tools().into_iter().filter(|tool| session.lists(tool));
+        let names = presented.map(|tool| tool.definition().name().to_string()).collect();
+        ToolNotFound::with(tool.definition().name().as_str(), names)
     }
 
     /// Refuses a tool that path rules do not bind, if there are any: a command of a native tool

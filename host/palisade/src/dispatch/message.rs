@@ -53,14 +53,14 @@ impl Dispatcher {
         for (index, (call, turn)) in calls.into_iter().zip(turns).enumerate() {
             let (id, tool) = (call.id.clone(), call.tool.clone());
             let registered = self.registry.get(&call.tool);
-            let terminal = self.begin(session, &call, &registered);
+            let requester = Requester::default();
+            let terminal = self.begin(session, &call, &registered, &requester);
             let settlement = Arc::new(Settlement::new(terminal.sink().clone()));
             let settles = settlement.clone();
             if has_runtime {
                 let (dispatcher, session, limit) = (self.clone(), session.clone(), limit.clone());
                 let admission = admission.cloned();
                 message.tasks.spawn(async move {
-                    let requester = Requester::default();
                     let shared = InMessage { slots: limit.as_deref(), turn: Some(&turn) };
                     let run = dispatcher
                         .run_to_result(&session, call, registered, shared, &requester, &terminal);

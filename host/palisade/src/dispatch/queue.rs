@@ -5,7 +5,7 @@ use super::errors::queue_timeout;
 use super::pipeline::Pipeline;
 use crate::execution::enter_queue;
 use crate::sandbox::limits::QUEUE_TIMEOUT;
-use crate::session::SessionPermits;
+use crate::session::{SessionPermits, Slots};
 use crate::tool::ErrorKind;
 use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -36,9 +36,18 @@ pub(super) async fn admit<'a>(
     }
 }
 
+/// Returns the slots that a call takes. One that another call makes takes none of the session, since
+/// the other one holds it.
+fn slots(pipeline: &Pipeline<'_>) -> Slots {
+    match pipeline.requester.parent {
+        Some(_) => Slots::Tool,
+        None => Slots::ToolAndSession,
+    }
+}
+
 /// Takes the slots without waiting, and so without a timer.
 fn try_admit<'a>(pipeline: &Pipeline<'a>, patience: Duration) -> Option<CallPermits<'a>> {
-    let session = pipeline.session.concurrency().try_admit(&pipeline.tool)?;
+    let session = pipeline.session.concurrency().try_admit(&pipeline.tool, slots(pipeline))?;
     let message = pipeline.message.slots.map(Semaphore::try_acquire).transpose().ok()?;
     Some(CallPermits { _session: session, _message: message, patience })
 }
@@ -63,7 +72,7 @@ async fn wait_in_queue<'a>(
     let _waiting = enter_queue(pipeline.queue())?;
     let start = Instant::now();
     let permits = async {
-        let session = pipeline.session.concurrency().admit(&pipeline.tool).await;
+        let session = pipeline.session.concurrency().admit(&pipeline.tool, slots(pipeline)).await;
         let message = match pipeline.message.slots {
             Some(semaphore) => semaphore.acquire().await.ok(),
             None => None,

@@ -1,6 +1,8 @@
 //! The requester on whose behalf a call is made.
 
-use crate::confirm::CallConfirmer;
+use super::parent_call::ParentCall;
+use super::program_record::ProgramRecord;
+use crate::confirm::{AnswerTime, CallConfirmer};
 use crate::execution::Client;
 use crate::execution::account::Account;
 use std::fmt;
@@ -16,6 +18,10 @@ pub struct Requester {
     pub(crate) client: Option<Arc<dyn Client>>,
     /// The scope of answers that apply to later calls.
     pub(crate) answer_scope: AnswerScope,
+    /// The call that makes this one, if another call does.
+    pub(super) parent: Option<ParentCall>,
+    /// The calls that the tool has made in earlier runs, if it is run again with answers.
+    pub(super) record: Option<Arc<ProgramRecord>>,
     /// The account of the call's memory, if its input was parsed under one and is already counted.
     pub(crate) account: Option<Account>,
 }
@@ -44,6 +50,14 @@ impl Requester {
         Self { call_confirmer: Some(call_confirmer), ..self }
     }
 
+    /// Sets the calls that the tool has made in earlier runs, for a caller that answers with a later
+    /// call.
+    #[must_use]
+    #[doc(hidden)]
+    pub fn with_record(self, record: Option<Arc<ProgramRecord>>) -> Self {
+        Self { record, ..self }
+    }
+
     /// Sets the account under which the input was parsed.
     #[must_use]
     #[doc(hidden)]
@@ -60,12 +74,28 @@ impl Requester {
     }
 }
 
+impl Requester {
+    /// Returns the requester of the calls that a call of this one makes. A caller that answers with
+    /// a later call is asked if there is a record, without which the calls would run again.
+    pub(super) fn for_nested(&self) -> Self {
+        let nested = Self { parent: None, account: None, ..self.clone() };
+        let call_confirmer = self.call_confirmer.as_ref();
+        match call_confirmer.map_or(AnswerTime::DuringCall, |confirmer| confirmer.when()) {
+            AnswerTime::DuringCall => Self { record: None, ..nested },
+            AnswerTime::LaterCall if self.record.is_some() => Self { client: None, ..nested },
+            AnswerTime::LaterCall => Self { call_confirmer: None, client: None, ..nested },
+        }
+    }
+}
+
 impl Default for Requester {
     fn default() -> Self {
         Self {
             call_confirmer: None,
             client: None,
             answer_scope: AnswerScope::Session,
+            parent: None,
+            record: None,
             account: None,
         }
     }

@@ -48,6 +48,9 @@ pub(super) async fn run(
         }
     };
     let mut report = context.take_report();
+    if let Some(tools) = context.tools() {
+        report.add(tools.report());
+    }
     let ended = match (ended, report.stopped.take()) {
         (Ok(output), Some(kind)) => {
             Err(Stopped { kind: Box::new(kind), partial: Some(Box::new(output)) })

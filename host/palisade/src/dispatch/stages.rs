@@ -5,6 +5,7 @@ use super::call_recorder::{CallRecorder, CallStart};
 use super::call_threads::CallThreads;
 use super::input::{self, InputBudget, InputMemory, QuickCheck, RawInput};
 use super::late_rules::not_hidden;
+use super::nested::NestedCaller;
 use super::pipeline::Pipeline;
 use super::{panics, queue, run};
 use crate::execution::account::Account;
@@ -55,9 +56,10 @@ impl Pipeline<'_> {
             if let Some(path) = self.tool.subdirectory() {
                 Box::pin(self.open_subdirectory(path)).await?;
             }
-            let (account, memory) = match &self.requester.account {
-                Some(account) => (account.clone(), InputMemory::Reserved),
-                None => (self.dispatcher.limits.account(), InputMemory::Unreserved),
+            let (account, memory) = match (&self.requester.parent, &self.requester.account) {
+                (Some(parent), _) => (parent.account.nested(), InputMemory::Unreserved),
+                (None, Some(account)) => (account.clone(), InputMemory::Reserved),
+                (None, None) => (self.dispatcher.limits.account(), InputMemory::Unreserved),
             };
             if let Some(memory) = self.tool.memory() {
                 account.allow_call(memory);
@@ -256,6 +258,14 @@ impl Pipeline<'_> {
         }
         if let Some(client) = &self.requester.client {
             context.set_client(client.clone());
+        }
+        match (&self.requester.parent, self.tool.callees()) {
+            (Some(parent), _) => context.set_nesting(parent.nesting.clone()),
+            (None, Some(_)) => {
+                let tools = NestedCaller::new(self, &context);
+                context.set_tools(Arc::new(tools));
+            }
+            (None, None) => {}
         }
         context
     }

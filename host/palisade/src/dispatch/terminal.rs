@@ -151,6 +151,7 @@ mod tests {
         let long = || "x".repeat(8 << 20);
         let subject = || Subject {
             call_id: CallId::new("c"),
+            parent: None,
             session_id: None,
             turn_id: None,
             tool: "t".into(),

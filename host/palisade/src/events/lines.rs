@@ -147,6 +147,7 @@ mod tests {
         let lines = JsonLines::new(io::sink()).unwrap();
         let subject = Subject {
             call_id: CallId::new("c"),
+            parent: None,
             session_id: None,
             turn_id: None,
             tool: "t".into(),
@@ -185,6 +186,7 @@ mod tests {
         let lines = JsonLines::new(Stuck(stuck)).unwrap();
         let subject = Subject {
             call_id: CallId::new("c"),
+            parent: None,
             session_id: None,
             turn_id: None,
             tool: "t".into(),

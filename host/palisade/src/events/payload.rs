@@ -1,9 +1,10 @@
 //! The serialized form of events: one JSON object with a fixed order of the common keys.
 
 use super::{Envelope, Event, VERSION};
-use crate::tool::SideEffects;
+use crate::confirm::CallingTool;
 use crate::tool::result::millis;
 use crate::tool::text::{first_deceptive, visible_json};
+use crate::tool::{CallId, SideEffects};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 /// Writes `v`, `seq`, `time`, `event`, `session_id`, `turn_id`, `tool_use_id`, `tool_name`,
@@ -25,6 +26,8 @@ impl Serialize for Envelope {
         line.serialize_entry("tool_name", &subject.map(|subject| &*subject.tool))?;
         let class = subject.and_then(|subject| subject.side_effects).map(SideEffects::as_str);
         line.serialize_entry("side_effects", &class)?;
+        let parent = subject.and_then(|subject| subject.parent.as_ref());
+        given(&mut line, "parent_tool_use_id", parent.map(CallId::as_str).as_ref())?;
         details(&self.event, &mut line)?;
         line.end()
     }
@@ -77,6 +80,10 @@ fn details<M: SerializeMap>(event: &Event, line: &mut M) -> Result<(), M::Error>
         }
         Event::ConfirmationRequested(_, request) => {
             line.serialize_entry("request_id", request.id.as_str())?;
+            if let Some(CallingTool { tool, place, .. }) = &request.called_by {
+                line.serialize_entry("called_by", tool)?;
+                given(line, "place", place.as_ref())?;
+            }
             line.serialize_entry("input_summary", &request.input_summary)?;
             line.serialize_entry("projected_modifications", &request.projected_modifications)?;
             line.serialize_entry(
@@ -128,7 +135,7 @@ mod tests {
     use crate::confirm::{ConfirmationRequest, RequestId, Resolution};
     use crate::events::{Completion, Effects, Failure, PluginFacts, Subject};
     use crate::execution::{Progress, Severity};
-    use crate::tool::{CallId, Digest, ErrorClass};
+    use crate::tool::{Digest, ErrorClass};
     use std::time::Duration;
     use std::time::SystemTime;
 
@@ -139,6 +146,7 @@ mod tests {
     fn subject() -> Subject {
         Subject {
             call_id: CallId::new("c"),
+            parent: None,
             session_id: Some("s".into()),
             turn_id: None,
             tool: "t".into(),
@@ -154,6 +162,7 @@ mod tests {
             turn_id: None,
             tool: "t".into(),
             side_effects: SideEffects::Write,
+            called_by: None,
             input_summary: "{}".into(),
             input: None,
             projected_modifications: vec!["a".into(), "b".into()],

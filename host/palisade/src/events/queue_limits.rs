@@ -147,6 +147,7 @@ mod tests {
     fn subject() -> Subject {
         Subject {
             call_id: CallId::new("c"),
+            parent: None,
             session_id: None,
             turn_id: None,
             tool: "t".into(),

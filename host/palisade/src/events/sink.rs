@@ -166,6 +166,7 @@ mod tests {
             turn_id: None,
             tool: "t".into(),
             side_effects: None,
+            parent: None,
         };
         let sink = CallSink::new(Events::new(vec![names.clone()]), subject);
         sink.tell_start();

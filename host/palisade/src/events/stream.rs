@@ -123,6 +123,7 @@ mod tests {
         let mut stream = events.stream();
         let subject = Subject {
             call_id: CallId::new("c"),
+            parent: None,
             session_id: None,
             turn_id: None,
             tool: "t".into(),

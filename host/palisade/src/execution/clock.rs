@@ -16,7 +16,10 @@ pub(crate) struct CallClock {
 #[derive(Default)]
 struct Waits {
     over: Duration,
+    /// The begin of the current wait, if there is one.
     since: Option<Instant>,
+    /// The number of reasons to wait: calls that the call makes may wait for answers at once.
+    pauses: usize,
 }
 
 impl CallClock {
@@ -66,9 +69,13 @@ impl CallClock {
         }
     }
 
-    /// Pauses the clock until the guard is dropped.
+    /// Pauses the clock until the guard is dropped. With several guards, it runs again after the
+    /// last one.
     pub(crate) fn pause(self: &Arc<Self>) -> ClockPause {
-        self.waits.lock().unwrap_or_else(PoisonError::into_inner).since = Some(Instant::now());
+        let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        waits.pauses += 1;
+        waits.since.get_or_insert_with(Instant::now);
+        drop(waits);
         ClockPause(self.clone())
     }
 
@@ -83,7 +90,10 @@ pub(crate) struct ClockPause(Arc<CallClock>);
 impl Drop for ClockPause {
     fn drop(&mut self) {
         let mut waits = self.0.waits.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(since) = waits.since.take() {
+        waits.pauses = waits.pauses.saturating_sub(1);
+        if waits.pauses == 0
+            && let Some(since) = waits.since.take()
+        {
             waits.over += since.elapsed();
         }
     }
@@ -108,6 +118,22 @@ mod tests {
         drop(pause);
         assert_eq!(clock.left(), MINUTE * 3 / 4);
         assert_eq!(clock.deadline(), Instant::now() + MINUTE * 3 / 4);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn clock_held_twice_runs_after_the_last_release() {
+        let clock = CallClock::new(MINUTE);
+        let _ = clock.deadline();
+        let first = clock.pause();
+        tokio::time::advance(MINUTE).await;
+        let second = clock.pause();
+        tokio::time::advance(MINUTE).await;
+        drop(first);
+        tokio::time::advance(MINUTE).await;
+        assert_eq!(clock.left(), MINUTE);
+        drop(second);
+        tokio::time::advance(MINUTE / 4).await;
+        assert_eq!(clock.left(), MINUTE * 3 / 4);
     }
 
     #[tokio::test(start_paused = true)]

@@ -4,12 +4,13 @@
 use super::account::{Account, MemoryLimits};
 use super::client::{Client, NoClient};
 use super::clock::CallClock;
+use super::nested::{Nesting, ToolCaller};
 use super::owner::OwnerShares;
-use crate::tool::{CallId, ErrorKind, FileAccess, SideEffects, Usage};
+use super::report::Report;
+use crate::tool::{CallId, FileAccess, SideEffects};
 use crate::workspace::{Workspace, WorkspaceFiles};
 use serde_json::{Map, Value};
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -90,19 +91,6 @@ pub struct Caller {
     pub metadata: Map<String, Value>,
 }
 
-/// The report of a tool besides its output, also after a failure.
-#[derive(Debug, Clone, Default)]
-pub struct Report {
-    /// The resources that the call used.
-    pub usage: Usage,
-    /// The files that the host saw change, relative to the workspace, under their real names.
-    pub files_modified: Vec<PathBuf>,
-    /// The number of changed files beyond those listed.
-    pub files_unlisted: u64,
-    /// The reason why a native tool stopped early; the returned output is then partial.
-    pub stopped: Option<ErrorKind>,
-}
-
 /// The time limits of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
@@ -121,6 +109,8 @@ pub struct ToolContext {
     times: Times,
     clock: Arc<CallClock>,
     client: Arc<dyn Client>,
+    tools: Option<Arc<dyn ToolCaller>>,
+    nesting: Option<Nesting>,
     sink: Arc<dyn Sink>,
     report: Mutex<Report>,
     account: Option<Account>,
@@ -158,6 +148,8 @@ impl ToolContext {
             times,
             clock,
             client,
+            tools: None,
+            nesting: None,
             sink,
             report: Mutex::default(),
             account: None,
@@ -194,6 +186,26 @@ impl ToolContext {
     /// Sets the client that the tool can send requests to.
     pub(crate) fn set_client(&mut self, client: Arc<dyn Client>) {
         self.client = client;
+    }
+
+    /// Sets the way for the tool to call others.
+    pub(crate) fn set_tools(&mut self, tools: Arc<dyn ToolCaller>) {
+        self.tools = Some(tools);
+    }
+
+    /// Returns the way for the tool to call others, if it may.
+    pub(crate) fn tools(&self) -> Option<&Arc<dyn ToolCaller>> {
+        self.tools.as_ref()
+    }
+
+    /// Sets what the call shares with the call that makes it.
+    pub(crate) fn set_nesting(&mut self, nesting: Nesting) {
+        self.nesting = Some(nesting);
+    }
+
+    /// Returns what the call shares with the call that makes it, if another call does.
+    pub(crate) fn nesting(&self) -> Option<&Nesting> {
+        self.nesting.as_ref()
     }
 
     /// Deducts time that the call has already used for checking its input.

@@ -15,6 +15,9 @@ pub(crate) const SANDBOXES: u32 = 256;
 /// The sandboxes of a process that makes one call: twice those that the largest plugin takes, since
 /// an owner gets at most half of a pool.
 pub(crate) const ONE_CALL_SANDBOXES: u32 = 16;
+/// The most sandboxes for the calls that tools make. They are not among the others: calls that wait
+/// for their own calls could hold all of those.
+pub(crate) const NESTED_SANDBOXES: u32 = 64;
 /// The sandboxes of this process, fixed when the pool is created.
 static SIZE: OnceLock<u32> = OnceLock::new();
 /// File descriptors reserved for the host beyond its half: for its runtimes, for path resolution
@@ -189,6 +192,17 @@ pub(crate) fn sandbox_count() -> u32 {
 pub(crate) fn sandboxes() -> &'static Pool {
     static POOL: OnceLock<Pool> = OnceLock::new();
     POOL.get_or_init(|| Pool::new(u64::from(sandbox_count())))
+}
+
+/// Returns the number of sandboxes for the calls that tools of this process make.
+pub(crate) fn nested_sandbox_count() -> u32 {
+    sandbox_count().min(NESTED_SANDBOXES)
+}
+
+/// Returns the pool of sandboxes for the calls that tools make.
+pub(crate) fn nested_sandboxes() -> &'static Pool {
+    static POOL: OnceLock<Pool> = OnceLock::new();
+    POOL.get_or_init(|| Pool::new(u64::from(nested_sandbox_count())))
 }
 
 /// Returns the pool of queue slots.

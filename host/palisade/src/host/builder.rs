@@ -14,7 +14,7 @@ use crate::policy::Policy;
 use crate::registry::Registry;
 use crate::sandbox::powers::Powers;
 use crate::sandbox::{Adaptation, CompileStrategy, Compiler, Limits, PluginSettings};
-use crate::session::{Advertised, Allowed};
+use crate::session::{Advertised, Allowed, Presentation};
 use crate::tool::Places;
 use crate::workspace::{Commands, HardLinks, PathRules, Reading};
 pub(super) use defaults::SessionDefaults;
@@ -29,8 +29,8 @@ pub enum CacheMode {
     /// The user's cache directory, if there is a private one.
     #[default]
     Default,
-    /// This directory, which must be private and otherwise empty. It is recorded in the user's
-    /// state directory, so that other runs hide it from their tools.
+    /// This directory, which must be private and otherwise empty. Other runs hide it from their tools:
+    /// it is recorded in the user's state directory.
     Directory(PathBuf),
     /// No cache: every start compiles.
     Off,
@@ -38,8 +38,7 @@ pub enum CacheMode {
 
 /// The builder of a [`Host`]. The defaults:
 ///
-/// - the workspace is the current directory;
-/// - the shipped plugins are loaded, and no others;
+/// - the workspace is the current directory, and the shipped plugins are loaded, and no others;
 /// - tools of class none and read run, all others are refused, because there is no confirmer;
 /// - a call gets 60 s (600 s for class execute and network) and 128 MiB;
 /// - plugins are compiled in this process, and their code is kept in the user's cache directory.
@@ -136,9 +135,9 @@ impl HostBuilder {
         self
     }
 
-    /// Sets the settings of the plugin with this name, its file's name without `.wasm`. They
-    /// replace those that were set for it before. They are no permission: each file with this name
-    /// gets them, but a configuration only if no other file has the name.
+    /// Sets the settings of the plugin with this name, its file's name without `.wasm`, in place of
+    /// earlier ones. They are no permission: each file with this name gets them, but a
+    /// configuration only if no other file has the name.
     #[must_use]
     pub fn plugin_settings(mut self, plugin: &str, settings: PluginSettings) -> Self {
         self.plugin_settings.insert(plugin.to_owned(), Arc::new(settings));
@@ -157,6 +156,13 @@ impl HostBuilder {
     #[must_use]
     pub fn advertise(mut self, advertised: Advertised) -> Self {
         self.session.advertised = advertised;
+        self
+    }
+
+    /// Sets how sessions present tools, unless they set it themselves.
+    #[must_use]
+    pub fn present(mut self, presentation: Presentation) -> Self {
+        self.session.presentation = presentation;
         self
     }
 

@@ -1,6 +1,6 @@
 //! The tools that a session lists, and their definitions in the formats of providers.
 
-use super::Host;
+use super::{Host, callees};
 use crate::registry::Registered;
 use crate::session::Session;
 use crate::tool::Definition;
@@ -26,8 +26,16 @@ impl Host {
     /// host's own policy or list refuses to a session that it has not begun is not among them.
     #[must_use]
     pub fn tools(&self, session: &Session) -> Vec<Arc<Registered>> {
-        let mut tools = self.registry().tools();
-        tools.retain(|tool| self.dispatcher.floor.lists(session, tool));
+        let all = self.registry().tools();
+        let is_listed = |tool: &Arc<Registered>| self.dispatcher.floor.lists(session, tool);
+        let mut tools: Vec<_> = all.iter().filter(|tool| is_listed(tool)).cloned().collect();
+        for tool in tools.iter_mut().filter(|tool| callees::are_listed(tool)) {
+            let is_callee = |it: &Arc<Registered>| {
+                self.dispatcher.floor.lists_to_programs(session, it) && callees::is_of(tool, it)
+            };
+            let callees: Vec<_> = all.iter().filter(|it| is_callee(it)).cloned().collect();
+            *tool = self.callees.described(tool, &callees);
+        }
         tools
     }
 

@@ -8,8 +8,9 @@ use crate::tool::Definition;
 use std::sync::Arc;
 
 /// The shipped plugins with their tools.
-const PLUGINS: [(&str, &[&str]); 4] = [
+const PLUGINS: [(&str, &[&str]); 5] = [
     ("calculate", &["calculate"]),
+    ("code", &["run_js", "search_tools"]),
     ("files", &["delete_file", "list_dir", "patch_file", "read_file", "write_file"]),
     ("search", &["find_files", "search_files"]),
     ("web", &["http_request", "web_fetch"]),

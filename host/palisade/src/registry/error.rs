@@ -89,8 +89,14 @@ pub struct ToolNotFound {
 }
 
 impl ToolNotFound {
-    pub(super) fn among<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Self {
+    pub(crate) fn among<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Self {
         let nearest = nearest_names(name, names);
+        Self { name: crate::tool::text::cut(name, 256).to_owned(), nearest }
+    }
+
+    /// Creates the error with up to three names that are offered in place of the requested one.
+    pub(crate) fn with(name: &str, mut nearest: Vec<String>) -> Self {
+        nearest.truncate(3);
         Self { name: crate::tool::text::cut(name, 256).to_owned(), nearest }
     }
 

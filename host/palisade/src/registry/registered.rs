@@ -5,7 +5,7 @@ use super::origin::{Origin, is_named};
 use crate::execution::catch_panic::panic_text;
 use crate::execution::share::Share;
 use crate::execution::{Factory, are_distinct, owner};
-use crate::sandbox::PluginSettings;
+use crate::sandbox::{PluginSettings, Prepared};
 use crate::tool::text::cut;
 use crate::tool::{Definition, Digest};
 use crate::workspace::{ProtectedPaths, Subdirectory, Workspace};
@@ -21,12 +21,29 @@ pub struct Registered {
     factory: Factory,
     pub(super) origin: Origin,
     grants: Arc<[String]>,
+    callees: Option<Callees>,
     /// The settings of the tool's plugin, if there are any.
     settings: Option<Arc<PluginSettings>>,
     role: Role,
     owner: Digest,
     queue: Arc<Share>,
     turns: Arc<Share>,
+}
+
+/// The tools that a tool can call while it runs: those that are granted to its plugin.
+#[derive(Clone)]
+pub(crate) struct Callees(Arc<Prepared>);
+
+impl Callees {
+    /// Returns the callees of the tools of a plugin, if the plugin can call other tools.
+    pub(crate) fn of(plugin: &Arc<Prepared>) -> Option<Self> {
+        plugin.calls_tools().then(|| Self(plugin.clone()))
+    }
+
+    /// Returns true if a tool of this name is among them.
+    pub(crate) fn include(&self, name: &str) -> bool {
+        self.0.granted_tools().iter().any(|pattern| pattern.matches(name))
+    }
 }
 
 /// The thing that a call of the entry runs.
@@ -54,12 +71,14 @@ impl Registered {
         origin: &Origin,
         tools: Vec<(Definition, Factory)>,
         grants: &[String],
+        callees: Option<&Callees>,
         settings: Option<&Arc<PluginSettings>>,
     ) -> Vec<Arc<Self>> {
         let grants: Arc<[String]> = grants.into();
         let entry = |(definition, factory)| {
-            let (origin, grants) = (origin.clone(), grants.clone());
-            Self::new(definition, factory, origin, Role::Tool, grants, settings.cloned())
+            let entry = Self::new(definition, factory, origin.clone(), Role::Tool);
+            let (callees, settings) = (callees.cloned(), settings.cloned());
+            Arc::new(Self { grants: grants.clone(), callees, settings, ..entry })
         };
         tools.into_iter().map(entry).collect()
     }
@@ -85,7 +104,7 @@ impl Registered {
 
     /// Creates the entry of a tool.
     pub(crate) fn tool(definition: Definition, factory: Factory, origin: Origin) -> Arc<Self> {
-        Self::new(definition, factory, origin, Role::Tool, Arc::default(), None)
+        Arc::new(Self::new(definition, factory, origin, Role::Tool))
     }
 
     /// Creates an entry outside any registry, which cannot be called by name.
@@ -95,23 +114,18 @@ impl Registered {
         origin: Origin,
         settings: Option<Arc<PluginSettings>>,
     ) -> Arc<Self> {
-        Self::new(definition, factory, origin, Role::Offering, Arc::default(), settings)
+        let entry = Self::new(definition, factory, origin, Role::Offering);
+        Arc::new(Self { settings, ..entry })
     }
 
-    fn new(
-        definition: Definition,
-        factory: Factory,
-        origin: Origin,
-        role: Role,
-        grants: Arc<[String]>,
-        settings: Option<Arc<PluginSettings>>,
-    ) -> Arc<Self> {
+    fn new(definition: Definition, factory: Factory, origin: Origin, role: Role) -> Self {
         let owner =
             origin.digest().unwrap_or_else(|| Digest::of(definition.name().as_str().as_bytes()));
         let shared = owner::owner_of(owner);
         let queue = owner::queue().share_of(&shared);
         let turns = owner::turns().share_of(&shared);
-        Arc::new(Self { definition, factory, origin, grants, settings, role, owner, queue, turns })
+        let (grants, callees, settings) = (Arc::default(), None, None);
+        Self { definition, factory, origin, grants, callees, settings, role, owner, queue, turns }
     }
 
     /// Returns the tool's definition.
@@ -137,6 +151,16 @@ impl Registered {
     #[must_use]
     pub fn grants(&self) -> &[String] {
         &self.grants
+    }
+
+    /// Returns the tools that the tool can call while it runs, if it can call any.
+    pub(crate) fn callees(&self) -> Option<&Callees> {
+        self.callees.as_ref()
+    }
+
+    /// Returns the tool with another definition, which changes what is shown of it.
+    pub(crate) fn shown_with(&self, definition: Definition) -> Arc<Self> {
+        Arc::new(Self { definition, ..self.clone() })
     }
 
     /// Returns the settings of the tool's plugin, if there are any.

@@ -30,6 +30,21 @@ pub(super) mod asking {
     });
 }
 
+/// The interface through which a plugin may call other tools.
+pub(super) mod calling {
+    wasmtime::component::bindgen!({
+        path: "wit",
+        inline: "package palisade:host; world calling { import palisade:tool/tools@0.1.0; }",
+        world: "palisade:host/calling",
+        imports: {
+            "palisade:tool/tools.call": async | trappable,
+            "palisade:tool/tools.call-all": async | trappable,
+            "palisade:tool/tools.list": trappable,
+        },
+        with: { "palisade:tool/types": crate::sandbox::bindings::palisade::tool::types },
+    });
+}
+
 /// The interfaces that a plugin may export in addition to its tools. Each has its own world,
 /// because a plugin may export one without the other.
 pub(super) mod offering {

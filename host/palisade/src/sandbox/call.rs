@@ -9,5 +9,6 @@ mod offered;
 mod report;
 mod request;
 mod wasm_tool;
+mod with_powers;
 
 pub use offered::{Offered, ROLES};

@@ -125,6 +125,12 @@ pub const ASKED_AT_ONCE: usize = 8;
 pub const ASKED: usize = 256 * KIB as usize;
 /// Timeout of one `ask`, the same as for a question whether a call may run.
 pub const ASK_TIMEOUT: Duration = Duration::from_secs(300);
+/// Calls of other tools that a guest makes at once. The host keeps the results of all of them until
+/// the last one has ended.
+pub const NESTED_AT_ONCE: usize = 32;
+
+/// The time in which the calls of a stopped guest end. A native tool has 30 s to end after a stop.
+pub(crate) const NESTED_GRACE: Duration = Duration::from_secs(31);
 /// Random bytes per host call. The generator works byte by byte and cannot be interrupted.
 pub const RANDOM: u64 = 64 * KIB;
 /// The largest component, in bytes. A Python component has 18 to 20 MB.

@@ -5,7 +5,7 @@ pub use super::run::{Refusals, State as CallState};
 use crate::execution::account::Account;
 use crate::execution::owner::owner_of;
 use crate::execution::share::{Grant, Owner, Pool};
-use crate::tool::{Digest, SideEffects};
+use crate::tool::{Digest, SideEffects, ToolPattern};
 use std::any::Any;
 use std::sync::Arc;
 use wasmtime::component::Linker;
@@ -33,6 +33,11 @@ pub trait PluginPowers: Send + Sync {
 
     /// Returns the environment variables of calls. Runs at each call that reads them.
     fn environment(&self) -> Vec<(String, String)>;
+
+    /// Returns the tools that the plugin may call. Runs at each call of a plugin that calls others.
+    fn tools(&self) -> Arc<[ToolPattern]> {
+        Arc::default()
+    }
 
     /// Creates the data of one call. Runs at each call of the plugin and must not block.
     fn begin(&self, call: PoweredCall) -> Box<dyn Any + Send>;

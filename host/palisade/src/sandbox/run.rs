@@ -2,8 +2,10 @@
 //! its run.
 
 mod bounded;
+mod called_content;
 mod client_interface;
 mod client_requests;
+mod denied;
 mod exit_reason;
 mod host_interface;
 mod interrupt;
@@ -17,6 +19,8 @@ mod runtime;
 mod state;
 mod stdio;
 mod store;
+mod tool_calls;
+mod tool_interface;
 mod turns;
 mod wasi_ctx;
 
@@ -30,5 +34,6 @@ pub use refusals::Refusals;
 pub(super) use runtime::Runtime;
 pub use state::State;
 pub(super) use store::new_store;
+pub(super) use tool_calls::ToolCalls;
 pub(super) use turns::RunBounds;
 pub(super) use wasi_ctx::LazyWasiCtx;

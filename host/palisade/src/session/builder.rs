@@ -3,7 +3,8 @@
 use super::concurrency::ConcurrencyLimit;
 use super::in_flight::CallsInFlight;
 use super::{
-    Advertised, Allowed, CONCURRENCY, ConcurrencyLimits, Floor, Inner, Session, SessionsById,
+    Advertised, Allowed, CONCURRENCY, ConcurrencyLimits, Floor, Inner, Presentation, Session,
+    SessionsById,
 };
 use crate::execution::SessionShares;
 use crate::policy::Policy;
@@ -22,6 +23,7 @@ pub struct SessionBuilder {
     workspace: Arc<Workspace>,
     policy: Policy,
     advertised: Advertised,
+    presentation: Presentation,
     permitted: Allowed,
     host: Option<Arc<Floor>>,
     limit: ConcurrencyLimit,
@@ -37,6 +39,7 @@ impl SessionBuilder {
             workspace,
             policy: Policy::default(),
             advertised: Advertised::All,
+            presentation: Presentation::Tools,
             permitted: Allowed::All,
             host: None,
             limit: ConcurrencyLimit::Session(CONCURRENCY),
@@ -120,6 +123,13 @@ impl SessionBuilder {
         self
     }
 
+    /// Sets how the session presents its tools. Default: each by itself.
+    #[must_use]
+    pub fn present(mut self, presentation: Presentation) -> Self {
+        self.presentation = presentation;
+        self
+    }
+
     /// Sets the tools that the session may call. Default: all.
     #[must_use]
     pub fn allow(mut self, allowed: Allowed) -> Self {
@@ -145,6 +155,7 @@ impl SessionBuilder {
             workspace: self.workspace,
             policy: self.policy,
             advertised: self.advertised,
+            presentation: self.presentation,
             permitted: self.permitted,
             host: self.host,
             concurrency: ConcurrencyLimits::new(self.limit, &self.per_tool),

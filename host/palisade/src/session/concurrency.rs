@@ -13,6 +13,15 @@ pub(crate) enum ConcurrencyLimit {
     Message(u32),
 }
 
+/// The slots that a call takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Slots {
+    /// One of its tool, if the tool has a limit.
+    Tool,
+    /// One of its tool, and one of the session.
+    ToolAndSession,
+}
+
 /// The semaphores of a session.
 #[derive(Debug)]
 pub(crate) struct ConcurrencyLimits {
@@ -51,19 +60,23 @@ impl ConcurrencyLimits {
     }
 
     /// Takes the slots if they are free.
-    pub(crate) fn try_admit(&self, tool: &Registered) -> Option<SessionPermits<'_>> {
+    pub(crate) fn try_admit(&self, tool: &Registered, slots: Slots) -> Option<SessionPermits<'_>> {
         let tool = tool.rule_in(&self.tools).map(Semaphore::try_acquire).transpose().ok()?;
-        let session = self.session.as_ref().map(Semaphore::try_acquire).transpose().ok()?;
+        let session = self.session(slots).map(Semaphore::try_acquire).transpose().ok()?;
         Some(SessionPermits { _tool: tool, _session: session })
     }
 
     /// Waits for the slots in FIFO order. The tool's slot comes first, so that a call waiting
     /// for it does not hold a session slot.
-    pub(crate) async fn admit(&self, tool: &Registered) -> SessionPermits<'_> {
+    pub(crate) async fn admit(&self, tool: &Registered, slots: Slots) -> SessionPermits<'_> {
         SessionPermits {
             _tool: acquire(tool.rule_in(&self.tools)).await,
-            _session: acquire(self.session.as_ref()).await,
+            _session: acquire(self.session(slots)).await,
         }
+    }
+
+    fn session(&self, slots: Slots) -> Option<&Semaphore> {
+        self.session.as_ref().filter(|_| slots == Slots::ToolAndSession)
     }
 }
 

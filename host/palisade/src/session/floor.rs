@@ -62,7 +62,13 @@ impl Floor {
     /// Returns true if the session lists this tool: it shows the tool, both permit it, and neither
     /// policy denies it.
     pub(crate) fn lists(&self, session: &Session, tool: &Registered) -> bool {
-        session.advertises(tool)
+        session.advertises(tool) && self.lists_to_programs(session, tool)
+    }
+
+    /// Returns true if the session lists this tool to the programs that it runs: as
+    /// [`lists`](Self::lists), however it presents its tools.
+    pub(crate) fn lists_to_programs(&self, session: &Session, tool: &Registered) -> bool {
+        session.shows_to_programs(tool)
             && self.permits(session, tool)
             && self.rule(session, tool).decision.mode != Mode::Deny
     }

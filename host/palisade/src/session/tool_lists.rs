@@ -35,6 +35,16 @@ impl Advertised {
     }
 }
 
+/// How a session presents its tools.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Presentation {
+    /// Each tool by itself.
+    #[default]
+    Tools,
+    /// The tools that call others, in place of these: a client runs a program, which calls them.
+    Programs,
+}
+
 /// The tools that a session may call. A name is `tool` or `plugin/tool`, with the name that the
 /// plugin gave the tool, whatever sessions see. Unlike [`Advertised`] it
 /// binds: any other tool is refused, and not listed either. Documents and prompts of plugins are no

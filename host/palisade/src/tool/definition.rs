@@ -46,6 +46,14 @@ struct Parts {
     timeout: Option<Duration>,
     metadata: Map<String, Value>,
     requests: Requests,
+    calls: Calls,
+}
+
+/// Whether a tool can call others with a grant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Calls {
+    None,
+    Granted,
 }
 
 /// Whether a tool can send requests to servers with a grant, beyond what its class says.
@@ -101,6 +109,7 @@ impl Definition {
             timeout: None,
             metadata: Map::new(),
             requests: Requests::None,
+            calls: Calls::None,
         })))
     }
 
@@ -173,6 +182,19 @@ impl Definition {
             SideEffects::None => self,
             _ => self.change(|parts| parts.requests = Requests::Granted),
         }
+    }
+
+    /// Notes that the tool's plugin calls other tools.
+    #[must_use]
+    pub(crate) fn with_tool_calls(self) -> Self {
+        self.change(|parts| parts.calls = Calls::Granted)
+    }
+
+    /// Returns true if the tool calls other tools with a grant, so that a call of it may have every
+    /// effect that those have. Each of their calls is decided and asked about by itself.
+    #[must_use]
+    pub fn calls_tools(&self) -> bool {
+        self.0.calls == Calls::Granted
     }
 
     /// Returns true if the tool reaches servers beyond this machine with a grant, whatever its

@@ -32,6 +32,7 @@ impl<'a> From<&'a Definition> for DefinitionView<'a> {
         view.side_effects = definition.side_effects().as_str();
         view.idempotent = definition.is_idempotent();
         view.sends_requests = definition.sends_requests();
+        view.calls_tools = definition.calls_tools();
         view
     }
 }

@@ -134,6 +134,11 @@ impl ToolResult {
         self.content.iter().map(Content::footprint).sum()
     }
 
+    /// Returns the output blocks.
+    pub(crate) fn into_content(self) -> Vec<Content> {
+        self.content
+    }
+
     /// Returns the call's id.
     #[must_use]
     pub fn call_id(&self) -> &CallId {

@@ -52,6 +52,8 @@ pub(in crate::dispatch) async fn ask(
     let mut request = request(pipeline, &input, changes, valid_for)?;
     let mut input = compact(pipeline, input).await?;
     request.input = whole(&mut input);
+    // The call that makes this one does not use up its time while a person thinks.
+    let _paused = pipeline.requester.parent.as_ref().map(|parent| parent.clock.pause());
     tokio::select! {
         biased;
         () = pipeline.cancel.cancelled() => return Err(ErrorKind::Cancelled),
@@ -193,6 +195,7 @@ fn request(
         turn_id: subject.turn_id.clone(),
         tool: definition.name().to_string(),
         side_effects: definition.side_effects(),
+        called_by: pipeline.requester.parent.as_ref().map(|parent| parent.caller.clone()),
         input_summary: summary(definition, input),
         input: None,
         projected_modifications: changes,

@@ -1,5 +1,6 @@
 //! Counts the budget checks of long work for a call, so that a test can act within one of them.
 
+use super::call_account::Account;
 use crate::tool::budget::Budget;
 use std::fmt;
 use std::sync::OnceLock;
@@ -38,6 +39,17 @@ impl BudgetChecks {
         if let Some(action) = self.action.get() {
             action(number, budget);
         }
+    }
+}
+
+impl Account {
+    /// Sets an action for each check of long work under this account, before its verdict. The
+    /// action gets the number of the check, from one.
+    pub(crate) fn on_budget_check(
+        &self,
+        action: impl Fn(usize, &dyn Budget) + Send + Sync + 'static,
+    ) {
+        self.budget_checks().set_action(action);
     }
 }
 

@@ -40,6 +40,9 @@ struct Inner {
     /// What the tool may hold beyond the limit that the account was created with, because its
     /// plugin has a limit of its own.
     more: AtomicU64,
+    /// The account of the call that makes this one. It counts what this one counts, in place of the
+    /// process and its shares.
+    parent: Option<Account>,
     /// The client that sent the input.
     client: Option<ClientShares>,
     /// The memory that all calls of this call's owner hold.
@@ -145,7 +148,10 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         let (held, counted_by) = self.held.look();
-        self.subtract(held, counted_by);
+        match &self.parent {
+            Some(parent) => parent.release(held),
+            None => self.subtract(held, counted_by),
+        }
     }
 }
 
@@ -154,14 +160,22 @@ impl Account {
     /// 24 MiB more.
     #[must_use]
     pub fn new(limits: MemoryLimits) -> Self {
-        Self::within(&PROCESS, limits, HOST_DATA, None)
+        Self::within(&PROCESS, limits, HOST_DATA, None, None)
+    }
+
+    /// Creates an empty account for a call that this call makes. All that it holds counts in this
+    /// account as well, within its limit.
+    #[must_use]
+    pub(crate) fn nested(&self) -> Self {
+        let Inner { process, limits, host, ref client, .. } = *self.0;
+        Self::within(process, limits, host, client.clone(), Some(self.clone()))
     }
 
     /// Like [`new`](Self::new), for a message of this client. The memory of the call counts towards
     /// the client's share of the total as well, until it has an owner that belongs to a client.
     #[must_use]
     pub fn of_client(limits: MemoryLimits, client: ClientShares) -> Self {
-        Self::within(&PROCESS, limits, HOST_DATA, Some(client))
+        Self::within(&PROCESS, limits, HOST_DATA, Some(client), None)
     }
 
     /// Returns the shares of the client that sent the input, if a server keeps shares for it.
@@ -172,7 +186,7 @@ impl Account {
     /// Creates an account with exactly these limits and no allowance for the host.
     #[must_use]
     pub fn exactly(limits: MemoryLimits) -> Self {
-        Self::within(&PROCESS, limits, 0, None)
+        Self::within(&PROCESS, limits, 0, None, None)
     }
 
     fn within(
@@ -180,12 +194,14 @@ impl Account {
         limits: MemoryLimits,
         host: u64,
         client: Option<ClientShares>,
+        parent: Option<Self>,
     ) -> Self {
         Self(Arc::new(Inner {
             process,
             limits,
             host,
             more: AtomicU64::new(0),
+            parent,
             client,
             owner: OnceLock::new(),
             held: CallCounter::default(),
@@ -205,7 +221,7 @@ impl Account {
     /// call has no owner then.
     pub(crate) fn assign(&self, owner: &Arc<Counter>) -> Result<(), Exhausted> {
         let inner = &*self.0;
-        if inner.owner.get().is_some() {
+        if inner.owner.get().is_some() || inner.parent.is_some() {
             return Ok(());
         }
         let expected = inner.held.get();
@@ -268,6 +284,14 @@ impl Account {
         if held.saturating_add(bytes) > inner.most() {
             return Err(too_much);
         }
+        if let Some(parent) = &inner.parent {
+            parent.count(bytes)?;
+            let counted = inner.held.add(bytes, inner.most());
+            return counted.map(drop).ok_or_else(|| {
+                parent.release(bytes);
+                too_much
+            });
+        }
         if !retry_after_drops(|| inner.add(bytes, counted_by)) {
             return Err(Exhausted::TotalMemory { limit: inner.limits.total });
         }
@@ -287,6 +311,11 @@ impl Account {
     /// Counts memory that is already in use, regardless of the limits.
     pub fn owe(&self, bytes: u64) {
         let inner = &*self.0;
+        if let Some(parent) = &inner.parent {
+            parent.owe(bytes);
+            inner.held.add_always(bytes);
+            return;
+        }
         let (_, counted_by) = inner.held.look();
         inner.add_always(bytes, counted_by);
         inner.recount(bytes, counted_by, inner.held.add_always(bytes));
@@ -297,6 +326,9 @@ impl Account {
     #[must_use]
     pub fn owed(&self, bytes: usize) -> Owed {
         let inner = &*self.0;
+        if let Some(parent) = &inner.parent {
+            return parent.owed(bytes);
+        }
         let kept_for = inner.kept_for(inner.held.look().1);
         inner.process.add_always(bytes as u64);
         kept_for.add(bytes as u64);
@@ -307,22 +339,15 @@ impl Account {
     pub(super) fn give_up(&self, bytes: u64) -> Owed {
         let inner = &*self.0;
         let counted_by = inner.held.subtract(bytes);
+        if let Some(parent) = &inner.parent {
+            return parent.give_up(bytes);
+        }
         let kept_for = inner.kept_for(counted_by);
         if !matches!(kept_for, KeptFor::Owner(_)) {
             kept_for.add(bytes);
             inner.subtract_from_shares(bytes, counted_by);
         }
         Owed::from_counted(inner.process, kept_for, bytes)
-    }
-
-    /// Sets an action for each check of long work under this account, before its verdict. The
-    /// action gets the number of the check, from one.
-    #[cfg(test)]
-    pub(crate) fn on_budget_check(
-        &self,
-        action: impl Fn(usize, &dyn Budget) + Send + Sync + 'static,
-    ) {
-        self.0.checks.set_action(action);
     }
 
     /// Waits until no work holds the account any more, and returns the number of checks.
@@ -342,7 +367,11 @@ impl Account {
     /// Releases reserved memory, in bytes.
     pub(crate) fn release(&self, bytes: u64) {
         let inner = &*self.0;
-        inner.subtract(bytes, inner.held.subtract(bytes));
+        let counted_by = inner.held.subtract(bytes);
+        match &inner.parent {
+            Some(parent) => parent.release(bytes),
+            None => inner.subtract(bytes, counted_by),
+        }
     }
 }
 

@@ -23,7 +23,7 @@ impl HostBuilder {
         self.session.check()?;
         times::check(self.confirmation_timeout, &self.tool_timeouts, &self.compiler)?;
         let (registry, sources) = tools(self.registry, self.sources)?;
-        let threads = threads(self.call_mode)?;
+        let [threads, nested_threads] = [threads(self.call_mode)?, threads(self.call_mode)?];
         let workspace = self.workspace.unwrap_or_else(|| PathBuf::from("."));
         let workspace = Arc::new(match &threads {
             None => Workspace::open(&workspace)?,
@@ -71,6 +71,7 @@ impl HostBuilder {
             tool_timeouts: Arc::new(self.tool_timeouts),
             confirmation_timeout: self.confirmation_timeout.unwrap_or(CONFIRMATION_TIMEOUT),
             threads,
+            nested_threads,
             rules,
             commands: self.commands,
             late_rules,
@@ -84,6 +85,7 @@ impl HostBuilder {
             sandbox,
             loading,
             exports: Default::default(),
+            callees: Default::default(),
             sessions: Default::default(),
         })
     }

@@ -3,7 +3,9 @@
 use crate::host::BuildError;
 use crate::policy::Policy;
 use crate::sandbox::limits;
-use crate::session::{Advertised, Allowed, CONCURRENCY, Floor, Session, SessionBuilder};
+use crate::session::{
+    Advertised, Allowed, CONCURRENCY, Floor, Presentation, Session, SessionBuilder,
+};
 use crate::workspace::Workspace;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,6 +15,7 @@ use std::sync::Arc;
 pub(in crate::host) struct SessionDefaults {
     pub(in crate::host) policy: Policy,
     pub(in crate::host) advertised: Advertised,
+    pub(in crate::host) presentation: Presentation,
     pub(in crate::host) allowed: Allowed,
     pub(super) concurrency: u32,
     pub(in crate::host) per_tool: BTreeMap<String, u32>,
@@ -23,6 +26,7 @@ impl Default for SessionDefaults {
         Self {
             policy: Policy::default(),
             advertised: Advertised::All,
+            presentation: Presentation::Tools,
             allowed: Allowed::All,
             concurrency: CONCURRENCY,
             per_tool: BTreeMap::new(),
@@ -57,6 +61,7 @@ impl SessionDefaults {
             .begun_by(host.clone())
             .policy(self.policy.clone())
             .advertise(self.advertised.clone())
+            .present(self.presentation)
             .allow(self.allowed.clone())
             .concurrency(self.concurrency);
         self.per_tool

@@ -13,7 +13,7 @@ use crate::plugins::plugin::Plugin;
 use crate::plugins::rejected::Rejected;
 use crate::plugins::scan::{self, Found};
 use crate::plugins::sources::Sources;
-use crate::registry::{Naming, Registered, Registry, Source};
+use crate::registry::{Callees, Naming, Registered, Registry, Source};
 use crate::sandbox::{Limits, PluginSettings, Prepared, Sandbox};
 use crate::tool::Digest;
 use crate::workspace::HardLinks;
@@ -168,7 +168,9 @@ impl Work {
         match self.task.sandbox.factories(&plugin.prepared, self.task.limits, settings) {
             Ok(tools) => {
                 let grants = plugin.prepared.grants();
-                plugin.tools = Registered::from_plugin(&origin, tools, &grants, settings);
+                let callees = Callees::of(&plugin.prepared);
+                let callees = callees.as_ref();
+                plugin.tools = Registered::from_plugin(&origin, tools, &grants, callees, settings);
             }
             Err(unusable) => plugin.names = Err(unusable),
         }

@@ -7,10 +7,12 @@ use super::load_code::load_code;
 use super::offered::Offered;
 use super::report::report;
 use super::request;
+use super::with_powers::with_powers;
 use crate::execution::account::{Account, CallBudget};
 use crate::execution::deferred_drop::drop_later;
 use crate::execution::offload::exhaustion_error;
-use crate::execution::share::{Grant, Owner};
+use crate::execution::owner::nested_sandboxes;
+use crate::execution::share::{Grant, Share};
 use crate::execution::{
     BoxFuture, OwnerShares, Tool, ToolContext, ToolOutput, ValidInput, enter_queue,
 };
@@ -23,12 +25,11 @@ use crate::sandbox::limits::{self, Limits};
 use crate::sandbox::load::Prepared;
 use crate::sandbox::output::{self, Converted, Promiser, Terms};
 use crate::sandbox::plugin_settings::PluginSettings;
-use crate::sandbox::powers::{PluginPowers, PoweredCall, Refusals};
 use crate::sandbox::run::{
-    ClientRequests, Contract, LazyWasiCtx, Limiter, Linked, Messages, RunBounds, State, Stop,
+    ClientRequests, Contract, Limiter, Linked, Messages, RunBounds, State, Stop, ToolCalls,
     new_store, run_bounded, take_sandbox,
 };
-use crate::tool::{Definition, ErrorKind, ExecutionKind, FileAccess, SideEffects};
+use crate::tool::{Definition, ErrorKind, ExecutionKind, FileAccess};
 use crate::workspace::{is_temporary, not_opened};
 use palisade_wasi_fs::{Access, Filesystem, Options};
 use std::pin::pin;
@@ -36,7 +37,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wasmtime::Store;
 use wasmtime::component::ComponentExportIndex;
-use wasmtime_wasi::WasiCtx;
 
 #[cfg(test)]
 mod tests;
@@ -127,7 +127,7 @@ impl WasmTool {
                 linked
             }
         };
-        let sandbox = match self.owner(context).sandboxes.try_take(linked.units) {
+        let sandbox = match self.sandboxes(context).try_take(linked.units) {
             Ok(free) => free,
             Err(_) => Box::pin(self.wait_for_sandbox(linked.units, context, patience)).await?,
         };
@@ -150,6 +150,16 @@ impl WasmTool {
     /// Returns the shares that the call is charged to: those of its session, or of the plugin.
     fn owner<'a>(&'a self, context: &'a ToolContext) -> &'a OwnerShares {
         context.shares().unwrap_or(&self.plugin.owner)
+    }
+
+    /// Returns the share of the sandboxes that the call takes from. A call that another one makes
+    /// takes from a pool of its own, so that calls never wait for those that wait for them.
+    fn sandboxes(&self, context: &ToolContext) -> Arc<Share> {
+        let own = &self.owner(context).sandboxes;
+        match context.nesting() {
+            None => own.clone(),
+            Some(_) => nested_sandboxes().share_of(own.owner()),
+        }
     }
 
     /// Finds the function of the call, and converts its parameters if it has its own.
@@ -183,9 +193,9 @@ impl WasmTool {
         context: &ToolContext,
         patience: Duration,
     ) -> Result<Grant, Failure> {
-        let owner = self.owner(context);
-        let _waiting = enter_queue(&owner.queue)?;
-        Ok(take_sandbox(&owner.sandboxes, units, context.cancel(), patience).await?)
+        let _waiting = enter_queue(&self.owner(context).queue)?;
+        let sandboxes = self.sandboxes(context);
+        Ok(take_sandbox(&sandboxes, units, context.cancel(), patience).await?)
     }
 
     /// Creates the store of the call, and starts the call's clock, because the workspace may block.
@@ -209,6 +219,10 @@ impl WasmTool {
         let state = match target {
             Target::Execute(_) | Target::Offered(_) => state,
             Target::Function(function, _) => state.with_hostcall_data(function.fuel),
+        };
+        let state = match context.tools() {
+            None => state,
+            Some(_) => state.with_tool_calls(ToolCalls::of(context, self.plugin.granted_tools())),
         };
         let state = match self.plugin.code.powers() {
             None => state,
@@ -359,25 +373,11 @@ impl WasmTool {
             None => rules,
             Some(settings) => settings.narrow(rules),
         };
-        Ok(Filesystem::new(mount, access, rules, Options::new(files)))
+        let options = Options::new(files);
+        let options = match context.nesting() {
+            None => options,
+            Some(nesting) => options.within(nesting.quotas.clone()),
+        };
+        Ok(Filesystem::new(mount, access, rules, options))
     }
-}
-
-/// Adds the powers of the plugin to the state of a call.
-fn with_powers(
-    state: State,
-    powers: &Arc<dyn PluginPowers>,
-    (class, owner): (SideEffects, Owner),
-    account: &Account,
-) -> State {
-    let refusals = Refusals::default();
-    let call = PoweredCall { class, account: account.clone(), refusals: refusals.clone(), owner };
-    let data = powers.begin(call);
-    let powers = powers.clone();
-    let context = move || {
-        let mut context = WasiCtx::builder();
-        context.envs(&powers.environment());
-        context
-    };
-    state.with_powers(data, refusals).with_wasi_ctx(LazyWasiCtx::with_builder(context))
 }

@@ -35,8 +35,8 @@ fn base() -> Config {
     config
 }
 
-/// Returns the configuration of an engine with a pool for this many sandboxes. The code that it
-/// runs does not depend on their number.
+/// Returns the configuration of an engine with a pool for this many sandboxes, besides those for
+/// loading plugins. The code that it runs does not depend on their number.
 pub(crate) fn pooled(sandboxes: u32) -> Config {
     let live = sandboxes + limits::LOADING_SANDBOXES;
     let mut pool = PoolingAllocationConfig::default();

@@ -73,6 +73,14 @@ fn cli(interface: &str) -> &'static str {
     }
 }
 
+/// The interface through which a plugin calls other tools.
+const TOOLS: &str = "palisade:tool/tools";
+
+/// Returns true if the plugin can call other tools.
+pub(super) fn call_tools(imports: &[Import]) -> bool {
+    imports.iter().any(|import| without_version(&import.name) == TOOLS)
+}
+
 fn without_version(name: &str) -> &str {
     name.split('@').next().unwrap_or(name)
 }
@@ -83,6 +91,7 @@ fn meaning(name: &str) -> Result<&'static str, &'static str> {
         "palisade:tool" => Ok(match interface {
             "palisade:tool/host" => "log, progress, emitted text, cancellation",
             "palisade:tool/client" => "questions to the caller, if the caller can be asked",
+            TOOLS => "calls of other tools, if they are granted",
             _ => "types only",
         }),
         "wasi:filesystem" => Ok("the workspace, as far as the tool's class allows"),

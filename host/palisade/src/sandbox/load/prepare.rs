@@ -75,7 +75,7 @@ impl Sandbox {
             code: LazyCode::from_linked(linked, tier, self.clone(), source, powers),
             digest,
             description: held(&definitions, &description.offer),
-            definitions: with_requests(definitions, &imports),
+            definitions: with_reach(definitions, &imports),
             imports,
             documents: DocumentIndex::of(&description.offer),
             offer: description.offer,
@@ -135,7 +135,7 @@ impl Sandbox {
             code: LazyCode::unloaded(self.clone(), source, powers),
             digest,
             description: held(&definitions, &description.offer),
-            definitions: with_requests(definitions, &imports),
+            definitions: with_reach(definitions, &imports),
             imports,
             documents: DocumentIndex::of(&description.offer),
             offer: description.offer,
@@ -147,8 +147,13 @@ impl Sandbox {
     }
 }
 
-/// Notes in the definitions of a plugin that it sends requests, if it imports what sends them.
-fn with_requests(definitions: Vec<Definition>, imports: &[Import]) -> Vec<Definition> {
+/// Notes in the definitions of a plugin that it sends requests or calls other tools, if it imports
+/// what does.
+fn with_reach(definitions: Vec<Definition>, imports: &[Import]) -> Vec<Definition> {
+    let definitions = match imports::call_tools(imports) {
+        true => definitions.into_iter().map(Definition::with_tool_calls).collect(),
+        false => definitions,
+    };
     match imports.iter().any(|import| import.name.starts_with(SENDS_REQUESTS)) {
         true => definitions.into_iter().map(Definition::with_requests).collect(),
         false => definitions,

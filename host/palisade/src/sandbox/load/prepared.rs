@@ -1,6 +1,6 @@
 //! A plugin that is ready to be called.
 
-use super::imports::Import;
+use super::imports::{self, Import};
 use super::lazy_code::LazyCode;
 use super::provenance::Freshness;
 use crate::execution::OwnerShares;
@@ -9,7 +9,7 @@ use crate::sandbox::adapt::World;
 use crate::sandbox::description::LeftOut;
 use crate::sandbox::guest_files::GuestFiles;
 use crate::tool::offer::{DocumentIndex, Offer};
-use crate::tool::{Definition, Digest};
+use crate::tool::{Definition, Digest, ToolPattern};
 use std::fmt;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -84,6 +84,16 @@ impl Prepared {
     #[must_use]
     pub fn grants(&self) -> Vec<String> {
         self.code.powers().map(|powers| powers.grants()).unwrap_or_default()
+    }
+
+    /// Returns true if the plugin can call other tools, as far as they are granted.
+    pub(crate) fn calls_tools(&self) -> bool {
+        imports::call_tools(&self.imports)
+    }
+
+    /// Returns the tools that the plugin may call.
+    pub(crate) fn granted_tools(&self) -> Arc<[ToolPattern]> {
+        self.code.powers().map(|powers| powers.tools()).unwrap_or_default()
     }
 
     /// Returns whether the code was compiled or taken from the cache.

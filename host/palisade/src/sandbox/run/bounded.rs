@@ -36,18 +36,19 @@ pub(crate) async fn run_bounded<T>(
     bounds: &RunBounds<'_>,
 ) -> Result<T, Stop> {
     let mut work = pin!(in_turns(work, bounds));
-    tokio::select! {
+    let stop = tokio::select! {
         biased;
-        done = &mut work => done.map_err(Stop::Error),
-        () = bounds.cancel.cancelled() => {
-            if bounds.signals.polls_for_cancellation() {
-                // The result is discarded: the caller has cancelled the call.
-                let _ = tokio::time::timeout(limits::CANCEL_GRACE, work).await;
-            }
-            Err(Stop::Cancelled)
-        }
-        () = bounds.clock.run_out() => Err(Stop::Deadline),
+        done = &mut work => return done.map_err(Stop::Error),
+        () = bounds.cancel.cancelled() => Stop::Cancelled,
+        () = bounds.clock.run_out() => Stop::Deadline,
+    };
+    // The result is discarded: the call has been stopped.
+    if bounds.signals.makes_calls() {
+        let _ = tokio::time::timeout(limits::NESTED_GRACE, work).await;
+    } else if matches!(stop, Stop::Cancelled) && bounds.signals.polls_for_cancellation() {
+        let _ = tokio::time::timeout(limits::CANCEL_GRACE, work).await;
     }
+    Err(stop)
 }
 
 /// The reason why a run stopped before its end.

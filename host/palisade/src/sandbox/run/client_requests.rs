@@ -2,7 +2,7 @@
 //! the guest cannot catch it.
 
 use crate::execution::clock::CallClock;
-use crate::execution::{AskFailure, Client, NoClient, ToolContext};
+use crate::execution::{AskFailure, Client, NestedExit, NoClient, ToolContext};
 use crate::sandbox::limits;
 use crate::tool::{AskKind, AskKinds, AskRequest, ErrorKind, ExecutionKind};
 use std::sync::Arc;
@@ -27,6 +27,17 @@ pub(crate) enum ClientExit {
     Unsupported(Vec<AskKind>),
     #[error("the repeated call sent other requests to the client than the first")]
     Changed,
+    #[error("the repeated call made other calls of tools than the first")]
+    OtherCall,
+}
+
+impl From<NestedExit> for ClientExit {
+    fn from(exit: NestedExit) -> Self {
+        match exit {
+            NestedExit::AwaitsClient => Self::Deferred,
+            NestedExit::OtherCall => Self::OtherCall,
+        }
+    }
 }
 
 impl From<ClientExit> for ErrorKind {
@@ -37,6 +48,10 @@ impl From<ClientExit> for ErrorKind {
             ClientExit::Changed => Self::execution(
                 ExecutionKind::Contract,
                 "the plugin broke its contract: run again with the answers, it asked something else than before",
+            ),
+            ClientExit::OtherCall => Self::execution(
+                ExecutionKind::Contract,
+                "the program made other calls than before its question, so it was ended; none of its calls ran twice",
             ),
         }
     }

@@ -2,13 +2,14 @@
 //! by the text of the trap.
 
 use super::client_requests::ClientExit;
+use super::denied::Denied;
 use super::interrupt::Interrupted;
 use super::state::State;
 use crate::execution::owner::sandbox_count;
 use crate::sandbox::engine::{is_out_of_memory, live_sandboxes};
 use crate::sandbox::limits;
 use crate::tool::text::{cut, elided, visible};
-use crate::tool::{ErrorKind, Limit, SideEffects};
+use crate::tool::{ErrorKind, Limit, SideEffects, budget};
 use palisade_wasi_fs::Exhausted;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
@@ -95,6 +96,9 @@ pub(crate) fn classify(error: &wasmtime::Error, state: &State) -> ExitReason {
     if let Some(exit) = error.downcast_ref::<ClientExit>() {
         return ExitReason::Client(exit.clone());
     }
+    if let Some(Denied(exhausted)) = error.downcast_ref::<Denied>() {
+        return denied(*exhausted);
+    }
     // The deadline takes precedence over the trap. A bulk operation or a host call can last beyond
     // the deadline.
     if Instant::now() >= state.deadline {
@@ -105,6 +109,16 @@ pub(crate) fn classify(error: &wasmtime::Error, state: &State) -> ExitReason {
     }
     let frames = Frames(elided(&beginning(error, FRAMES), FRAMES));
     ExitReason::Trap(Crash { message: trap_text(error, state), frames })
+}
+
+fn denied(exhausted: budget::Exhausted) -> ExitReason {
+    match exhausted {
+        budget::Exhausted::CallMemory { limit } => ExitReason::Limit(Limit::Memory, limit),
+        budget::Exhausted::TotalMemory { limit } => ExitReason::Limit(Limit::TotalMemory, limit),
+        budget::Exhausted::AddressSpace { limit } => ExitReason::Limit(Limit::AddressSpace, limit),
+        budget::Exhausted::Deadline => ExitReason::Deadline,
+        budget::Exhausted::Cancelled => ExitReason::Cancelled,
+    }
 }
 
 fn limit(error: &wasmtime::Error, state: &State) -> Option<(Limit, u64)> {

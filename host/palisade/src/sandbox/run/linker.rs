@@ -3,6 +3,7 @@
 use super::network;
 use super::state::State;
 use crate::sandbox::bindings::asking::palisade::tool::client;
+use crate::sandbox::bindings::calling::palisade::tool::tools;
 use crate::sandbox::bindings::palisade::tool::host;
 use wasmtime::Engine;
 use wasmtime::component::{HasSelf, Linker};
@@ -22,5 +23,6 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     linker.allow_shadowing(false);
     host::add_to_linker::<_, HasSelf<_>>(&mut linker, |state: &mut State| state)?;
     client::add_to_linker::<_, HasSelf<_>>(&mut linker, |state: &mut State| state)?;
+    tools::add_to_linker::<_, HasSelf<_>>(&mut linker, |state: &mut State| state)?;
     Ok(linker)
 }

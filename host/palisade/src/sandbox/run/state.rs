@@ -4,6 +4,7 @@ use super::client_requests::ClientRequests;
 use super::limiter::Limiter;
 use super::messages::Messages;
 use super::refusals::{PowerRefused, Refusals};
+use super::tool_calls::ToolCalls;
 use super::wasi_ctx::LazyWasiCtx;
 use crate::sandbox::limits;
 use palisade_wasi_fs::{Filesystem, FilesystemView, HasFilesystem};
@@ -22,6 +23,8 @@ pub struct State {
     pub(crate) limiter: Limiter,
     pub(crate) messages: Messages,
     pub(crate) client_requests: ClientRequests,
+    /// The calls of other tools, for a guest that may make any.
+    pub(super) tool_calls: Option<Box<ToolCalls>>,
     pub(crate) deadline: Instant,
     /// The size of the data that one host call may copy out of the guest, in bytes.
     pub(crate) hostcall_data: usize,
@@ -51,6 +54,7 @@ impl State {
             limiter,
             messages,
             client_requests,
+            tool_calls: None,
             deadline,
             hostcall_data: limits::HOSTCALL_DATA as usize,
             misses_network: false,
@@ -73,6 +77,11 @@ impl State {
     /// Adds the data of powers, and the refusals that they note.
     pub(crate) fn with_powers(self, data: Box<dyn Any + Send>, refusals: Refusals) -> Self {
         Self { powers: Some(data), refusals: Some(refusals), ..self }
+    }
+
+    /// Adds the calls of other tools.
+    pub(crate) fn with_tool_calls(self, calls: Option<ToolCalls>) -> Self {
+        Self { tool_calls: calls.map(Box::new), ..self }
     }
 
     /// Returns the first refusal of the powers.

@@ -26,6 +26,8 @@ pub(crate) struct GuestSignals {
     has_polled_cancel: AtomicBool,
     /// The number of epoch ticks that have interrupted the guest.
     ticks: AtomicU64,
+    /// True while the guest waits for calls that it makes of other tools.
+    makes_calls: AtomicBool,
 }
 
 impl GuestSignals {
@@ -54,9 +56,30 @@ impl GuestSignals {
         }))
     }
 
+    /// Records that the guest makes calls, until the guard is dropped.
+    pub(super) fn begin_calls(self: &Arc<Self>) -> RunningCalls {
+        self.makes_calls.store(true, Ordering::Relaxed);
+        RunningCalls(self.clone())
+    }
+
+    /// Returns true while the guest waits for calls that it makes. They have its deadline and its
+    /// cancellation, and end before the guest does.
+    pub(crate) fn makes_calls(&self) -> bool {
+        self.makes_calls.load(Ordering::Relaxed)
+    }
+
     /// Returns the number of ticks that have interrupted the guest.
     pub(crate) fn ticks(&self) -> u64 {
         self.ticks.load(Ordering::Relaxed)
+    }
+}
+
+/// A guard while a guest makes calls of other tools.
+pub(super) struct RunningCalls(Arc<GuestSignals>);
+
+impl Drop for RunningCalls {
+    fn drop(&mut self) {
+        self.0.makes_calls.store(false, Ordering::Relaxed);
     }
 }
 
@@ -77,8 +100,11 @@ pub(crate) struct RunBounds<'a> {
 impl RunBounds<'_> {
     /// Returns an error if the guest must not be polled again: at its deadline, and after a
     /// cancellation for which it has never polled. A cancelled guest that has polled is ended by
-    /// `run_bounded`, after `CANCEL_GRACE`.
+    /// `run_bounded`, after `CANCEL_GRACE`. While the guest makes calls, they end first.
     fn check(&self) -> Result<(), Interrupted> {
+        if self.signals.makes_calls() {
+            return Ok(());
+        }
         if self.cancel.is_cancelled() && !self.signals.polls_for_cancellation() {
             Err(Interrupted::Cancelled)
         } else if self.clock.left().is_zero() {

@@ -107,6 +107,8 @@ pub enum Limit {
     ResidentMemory,
     /// Concurrent sandboxes of the process, limited by a fixed count or by system resources.
     Sandboxes,
+    /// Calls of other tools that a call makes.
+    NestedCalls,
 }
 
 impl Limit {
@@ -133,6 +135,7 @@ impl Limit {
             Self::Processes => "processes",
             Self::ResidentMemory => "resident_memory",
             Self::Sandboxes => "sandboxes",
+            Self::NestedCalls => "nested_calls",
         }
     }
 
@@ -154,9 +157,11 @@ impl Limit {
                 "this bound is fixed; the plugin has to use less"
             }
             Self::Depth => "this bound is fixed; keep files in fewer directories inside each other",
-            Self::BytesRead | Self::BytesWritten | Self::NewEntries | Self::ListedEntries => {
-                "this bound is fixed for one call; split the work over several"
-            }
+            Self::BytesRead
+            | Self::BytesWritten
+            | Self::NewEntries
+            | Self::ListedEntries
+            | Self::NestedCalls => "this bound is fixed for one call; split the work over several",
         }
     }
 }

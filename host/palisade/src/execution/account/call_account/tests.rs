@@ -8,7 +8,7 @@ use crate::tool::Digest;
 
 fn account(process: &'static Counter) -> Account {
     let limits = MemoryLimits { call: 90, total: 150 };
-    Account::within(process, limits, 10, None)
+    Account::within(process, limits, 10, None, None)
 }
 
 fn charged(account: &Account, bytes: u64) -> Result<Charge, Exhausted> {
@@ -29,6 +29,26 @@ fn remaining_memory_is_released_with_the_account() {
     assert_eq!(COUNTER.get(), 240, "a charge holds its account");
     drop(charge);
     assert_eq!(COUNTER.get(), 0);
+}
+
+#[test]
+fn nested_call_holds_memory_of_the_call_that_makes_it() {
+    static COUNTER: Counter = Counter::new();
+    let call = account(&COUNTER);
+    let owner = Arc::new(Counter::new());
+    assert_eq!(call.assign(&owner), Ok(()));
+    let (one, other) = (call.nested(), call.nested());
+    assert_eq!((one.reserve(60), other.reserve(30)), (Ok(()), Ok(())));
+    assert_eq!((call.held(), owner.get(), COUNTER.get()), (90, 90, 90), "each byte counts once");
+    assert_eq!(other.reserve(11), Err(Exhausted::CallMemory { limit: 90 }));
+    assert_eq!(other.held(), 30, "nothing was reserved");
+    one.release(10);
+    let kept = charged(&other, 5).map(Charge::into_owed);
+    assert_eq!((call.held(), COUNTER.get()), (80, 85));
+    drop((one, other));
+    assert_eq!((call.held(), COUNTER.get()), (0, 5));
+    drop((call, kept));
+    assert_eq!((owner.get(), COUNTER.get()), (0, 0));
 }
 
 #[test]
@@ -60,7 +80,7 @@ fn all_calls_are_bounded_by_the_total() {
 fn greedy(process: &'static Counter, owner: &Arc<Counter>) -> Vec<Account> {
     let mut calls = Vec::new();
     loop {
-        let call = Account::within(process, MemoryLimits { call: 8, total: 100 }, 2, None);
+        let call = Account::within(process, MemoryLimits { call: 8, total: 100 }, 2, None, None);
         let taken = call.assign(owner).and_then(|()| call.reserve(1));
         if taken.is_err() {
             return calls;
@@ -123,7 +143,7 @@ fn one_client_holds_at_most_half_of_the_memory() {
     let held = clients.each_ref().map(|client| {
         let mut calls = Vec::new();
         loop {
-            let call = Account::within(&COUNTER, limits, 2, Some(client.clone()));
+            let call = Account::within(&COUNTER, limits, 2, Some(client.clone()), None);
             if call.reserve(1).is_err() {
                 return calls;
             }
@@ -142,7 +162,7 @@ fn memory_of_a_client_counts_for_its_plugin_as_well() {
     let client = client_shares(Digest::of(b"a client with a plugin"), None);
     let plugin = Arc::<Counter>::default();
     let limits = MemoryLimits { call: 90, total: 150 };
-    let call = Account::within(&COUNTER, limits, 10, Some(client.clone()));
+    let call = Account::within(&COUNTER, limits, 10, Some(client.clone()), None);
     let counts = || (client.memory().get(), plugin.get(), COUNTER.get());
     assert_eq!((call.reserve(40), call.assign(&plugin), counts()), (Ok(()), Ok(()), (40, 40, 40)));
     call.owe(20);
@@ -151,7 +171,7 @@ fn memory_of_a_client_counts_for_its_plugin_as_well() {
     assert_eq!(counts(), (60, 60, 60));
     let owed = charge.map(Charge::into_owed);
     assert_eq!(counts(), (50, 50, 60));
-    let other = Account::within(&COUNTER, limits, 10, Some(client.clone()));
+    let other = Account::within(&COUNTER, limits, 10, Some(client.clone()), None);
     assert_eq!(other.reserve(60), Err(Exhausted::TotalMemory { limit: 150 }));
     assert_eq!(counts(), (50, 50, 60), "a refusal leaves all counters as they were");
     drop((call, other, owed));
@@ -166,7 +186,7 @@ fn memory_of_a_call_is_charged_to_the_client_that_it_is_kept_for() {
     let plugin = Digest::of(b"the plugin of messages without a session");
     let (one, other) = (SessionShares::new(), SessionShares::new());
     let limits = MemoryLimits { call: 8, total: 100 };
-    let message = || Account::within(&COUNTER, limits, 2, Some(sender.clone()));
+    let message = || Account::within(&COUNTER, limits, 2, Some(sender.clone()), None);
     let mut unread = Vec::new();
     loop {
         let call = message();

@@ -1,0 +1,20 @@
+//! The call that makes another one, as that one knows it.
+
+use crate::confirm::CallingTool;
+use crate::execution::Nesting;
+use crate::execution::account::Account;
+use crate::execution::clock::CallClock;
+use std::sync::Arc;
+
+/// The call that makes another one.
+#[derive(Clone)]
+pub(super) struct ParentCall {
+    /// The call, as events and questions name it.
+    pub(super) caller: CallingTool,
+    /// The clock of the call, which stands still while a question is open.
+    pub(super) clock: Arc<CallClock>,
+    /// The account of the call.
+    pub(super) account: Account,
+    /// What all calls that it makes share.
+    pub(super) nesting: Nesting,
+}
