@@ -11,6 +11,7 @@ use crate::rule::{NetRule, NetRuleError};
 use crate::secret::{Secret, SecretError, is_variable};
 use form::{RawEntry, RawFile};
 use palisade::tool::text::visible;
+use palisade::tool::{InvalidToolPattern, ToolPattern};
 use std::fmt;
 use std::str::FromStr;
 
@@ -43,6 +44,8 @@ pub enum Grant {
     Env(String),
     /// A secret, which the host adds to requests.
     Secret(Secret),
+    /// Calls of other tools.
+    Tools(ToolPattern),
 }
 
 /// The reason why a text is no file of grants.
@@ -68,6 +71,9 @@ pub enum GrantFileError {
     /// A secret is invalid.
     #[error(transparent)]
     Secret(#[from] SecretError),
+    /// A pattern of tools' names is invalid.
+    #[error(transparent)]
+    Tools(#[from] InvalidToolPattern),
     /// An entry does not say which files have its grants, or says it more than once.
     #[error(
         "the entry of `{plugin}` needs one of `digest`, `signer` and `shipped = true`, and no other"
@@ -84,6 +90,7 @@ impl fmt::Display for Grant {
             Self::Net(rule) => write!(f, "net {rule}"),
             Self::Env(name) => write!(f, "env {name}"),
             Self::Secret(secret) => write!(f, "secret {secret}"),
+            Self::Tools(pattern) => write!(f, "tools {pattern}"),
         }
     }
 }
@@ -110,6 +117,15 @@ impl Grant {
             false => Err(GrantFileError::Variable(visible(name))),
         }
     }
+
+    /// Reads a pattern of tools' names.
+    ///
+    /// # Errors
+    ///
+    /// [`GrantFileError::Tools`].
+    pub fn tools(pattern: &str) -> Result<Self, GrantFileError> {
+        Ok(Self::Tools(pattern.parse()?))
+    }
 }
 
 impl PluginEntry {
@@ -117,14 +133,16 @@ impl PluginEntry {
     #[must_use]
     pub fn resolve(&self, variable: &dyn Fn(&str) -> Option<String>) -> PluginGrants {
         let (mut rules, mut environment, mut secrets) = (Vec::new(), Vec::new(), Vec::new());
+        let mut tools = Vec::new();
         for grant in &self.grants {
             match grant {
                 Grant::Net(rule) => rules.push(rule.clone()),
                 Grant::Env(name) => environment.push(name.clone()),
                 Grant::Secret(secret) => secrets.push(secret.clone()),
+                Grant::Tools(pattern) => tools.push(pattern.clone()),
             }
         }
-        PluginGrants::new(rules, &environment, secrets, variable)
+        PluginGrants::new(rules, &environment, secrets, variable).with_tools(tools)
     }
 }
 
@@ -201,6 +219,7 @@ mod tests {
         let secret = Secret::parse("KEY", "api.example.org", "Authorization: Bearer").unwrap();
         file.add("web", digest, Grant::Secret(secret));
         file.add("other", &Holder::Shipped, Grant::env("LANG").unwrap());
+        file.add("other", &Holder::Shipped, Grant::tools("search_*").unwrap());
         file
     }
 
@@ -235,6 +254,7 @@ mod tests {
             (format!("{entry}digest = \"sha256:00\""), "64 hexadecimal digits"),
             (format!("{entry}{digest}net = [\"GET https://*\"]"), "GET https://*"),
             (format!("{entry}{digest}env = [\"A B\"]"), "A B"),
+            (format!("{entry}{digest}tools = [\"*_file\"]"), "*_file"),
             (
                 format!(
                     "{entry}{digest}secret = [{{ name = \"K\", host = \"a.org\", header = \"host\" }}]"

@@ -9,6 +9,8 @@ use crate::send::is_without_body;
 use crate::target::{Scheme, Target};
 use http::{HeaderMap, HeaderName, Method, header};
 use palisade::SideEffects;
+use palisade::tool::ToolPattern;
+use std::sync::Arc;
 
 /// A secret, and its value or the reason why it has none.
 type HeldSecret = (Secret, Result<SecretValue, &'static str>);
@@ -20,6 +22,8 @@ pub struct PluginGrants {
     /// The granted variables, and the values of those that are set.
     environment: Vec<(String, Option<String>)>,
     secrets: Vec<HeldSecret>,
+    /// The tools that the plugin may call.
+    tools: Arc<[ToolPattern]>,
     /// The values of secrets that requests of this run carried, and that are granted no more. A
     /// server may still repeat them.
     former: Vec<SecretValue>,
@@ -65,9 +69,21 @@ impl PluginGrants {
                 (secret, value)
             })
             .collect();
-        let mut grants = Self { rules, environment, secrets, former: Vec::new(), redaction: None };
+        let mut grants = Self { rules, environment, secrets, ..Self::default() };
         grants.redact(None);
         grants
+    }
+
+    /// Sets the tools that the plugin may call.
+    #[must_use]
+    pub fn with_tools(self, tools: Vec<ToolPattern>) -> Self {
+        Self { tools: tools.into(), ..self }
+    }
+
+    /// Returns the tools that the plugin may call.
+    #[must_use]
+    pub fn tools(&self) -> Arc<[ToolPattern]> {
+        self.tools.clone()
     }
 
     /// Returns these grants in place of others of the same plugin and run.
@@ -222,7 +238,8 @@ impl PluginGrants {
             Ok(_) => format!("secret {secret}"),
             Err(reason) => format!("secret {secret} (unusable: {reason})"),
         });
-        rules.chain(environment).chain(secrets).collect()
+        let tools = self.tools.iter().map(|pattern| format!("tools {pattern}"));
+        rules.chain(environment).chain(secrets).chain(tools).collect()
     }
 }
 

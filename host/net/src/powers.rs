@@ -5,7 +5,7 @@ use crate::current::CurrentGrants;
 use crate::network::Network;
 use crate::plugin_grants::PluginGrants;
 use palisade::internal::{CallState, PluginPowers, PoweredCall, Powers};
-use palisade::tool::Digest;
+use palisade::tool::{Digest, ToolPattern};
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
@@ -115,6 +115,9 @@ impl PluginPowers for NetPowers {
         if interface == "wasi:cli/environment" && self.grants.now().has_environment() {
             return Some("the granted variables; no arguments, no directory of the host");
         }
+        if interface == "palisade:tool/tools" && !self.grants.now().tools().is_empty() {
+            return Some("calls of the granted tools");
+        }
         (is_provided(interface) && self.grants.now().has_network())
             .then_some("requests to the granted hosts, as far as the tool's class allows")
     }
@@ -128,6 +131,10 @@ impl PluginPowers for NetPowers {
 
     fn environment(&self) -> Vec<(String, String)> {
         self.grants.now().environment()
+    }
+
+    fn tools(&self) -> Arc<[ToolPattern]> {
+        self.grants.now().tools()
     }
 
     fn begin(&self, call: PoweredCall) -> Box<dyn Any + Send> {

@@ -8,15 +8,16 @@ use palisade::Definition;
 use palisade::tool::text::elided;
 use serde_json::{Map, Value};
 
-/// The key of the metadata of a tool: an object with the lists `net`, `env` and `secret`, each as
-/// the file of grants has it.
+/// The key of the metadata of a tool: an object with the lists `net`, `env`, `secret` and `tools`,
+/// each as the file of grants has it.
 pub const WISHES: &str = "wishes";
 
 /// Reads one wish of a kind.
 type Parse = fn(&Value) -> Result<Grant, String>;
 
 /// The kinds of wishes, each with the function that reads one.
-const KINDS: [(&str, Parse); 3] = [("net", net), ("env", env), ("secret", secret)];
+const KINDS: [(&str, Parse); 4] =
+    [("net", net), ("env", env), ("secret", secret), ("tools", tools)];
 
 /// The most characters of a reason that quotes a wish.
 const REASON: usize = 300;
@@ -74,7 +75,7 @@ impl Wishes {
             }
         }
         for kind in wishes.keys().filter(|key| KINDS.iter().all(|(kind, _)| kind != key)) {
-            self.fault(tool, &format!("`{kind}` is none of `net`, `env` and `secret`"));
+            self.fault(tool, &format!("`{kind}` is none of `net`, `env`, `secret` and `tools`"));
         }
     }
 
@@ -111,6 +112,10 @@ fn secret(wish: &Value) -> Result<Grant, String> {
     let member = |name: &str| text(members.get(name).ok_or(form)?, name);
     let secret = Secret::parse(member("name")?, member("host")?, member("header")?);
     secret.map(Grant::Secret).map_err(|error| error.to_string())
+}
+
+fn tools(wish: &Value) -> Result<Grant, String> {
+    Grant::tools(text(wish, "a pattern of tools' names")?).map_err(|error| shown(&error))
 }
 
 /// Returns a text of a wish, which is bounded before anything reads it.
@@ -150,13 +155,16 @@ mod tests {
             "net": ["GET https://api.example.org", "get https://API.example.org."],
             "env": ["LANG"],
             "secret": [{"name": "KEY", "host": "api.example.org", "header": "Authorization: Bearer"}],
+            "tools": ["read_file", "search_*"],
         }));
         assert_eq!(
             shown(&wishes),
             [
                 "net GET https://api.example.org",
                 "env LANG",
-                "secret KEY for api.example.org as authorization: Bearer"
+                "secret KEY for api.example.org as authorization: Bearer",
+                "tools read_file",
+                "tools search_*"
             ]
         );
         assert_eq!(wishes.faults(), []);

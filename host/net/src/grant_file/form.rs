@@ -30,6 +30,8 @@ pub(super) struct RawEntry {
     env: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     secret: Vec<RawSecret>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -43,6 +45,7 @@ struct RawSecret {
 impl RawEntry {
     pub(super) fn of(entry: &PluginEntry) -> Self {
         let (mut net, mut env, mut secret) = (Vec::new(), Vec::new(), Vec::new());
+        let mut tools = Vec::new();
         for grant in &entry.grants {
             match grant {
                 Grant::Net(rule) => net.push(rule.to_string()),
@@ -52,6 +55,7 @@ impl RawEntry {
                     host: given.host.to_string(),
                     header: given.header_text(),
                 }),
+                Grant::Tools(pattern) => tools.push(pattern.to_string()),
             }
         }
         let (mut digest, mut signer, mut shipped) = (None, None, None);
@@ -60,7 +64,7 @@ impl RawEntry {
             Holder::Signer(key) => signer = Some(key.clone()),
             Holder::Shipped => shipped = Some(true),
         }
-        Self { plugin: entry.plugin.clone(), digest, signer, shipped, net, env, secret }
+        Self { plugin: entry.plugin.clone(), digest, signer, shipped, net, env, secret, tools }
     }
 
     pub(super) fn checked(self) -> Result<PluginEntry, GrantFileError> {
@@ -76,7 +80,8 @@ impl RawEntry {
             .secret
             .iter()
             .map(|raw| Ok(Grant::Secret(Secret::parse(&raw.name, &raw.host, &raw.header)?)));
-        let grants = net.chain(env).chain(secret).collect::<Result<_, _>>()?;
+        let tools = self.tools.iter().map(|pattern| Grant::tools(pattern));
+        let grants = net.chain(env).chain(secret).chain(tools).collect::<Result<_, _>>()?;
         Ok(PluginEntry { plugin: self.plugin, holder, grants })
     }
 }
