@@ -6,6 +6,7 @@ pub(crate) mod list_cache;
 use crate::clients::client_registry::ClientRegistry;
 use crate::clients::client_session::SessionObserver;
 use crate::clients::session_factory::SessionFactory;
+use crate::questions::programs::ProgramStore;
 use crate::questions::signed_state::StateSigner;
 use crate::settings::{Changes, Settings};
 use crate::telemetry::operator_log::OperatorLog;
@@ -32,6 +33,8 @@ pub(crate) struct ServerState {
     pub(crate) settings: Settings,
     /// Signs the state of calls that end with questions.
     pub(crate) signer: StateSigner,
+    /// The programs that wait for an answer.
+    pub(crate) programs: Arc<ProgramStore>,
     /// Opens the sessions of clients.
     pub(crate) sessions: SessionFactory,
     /// The stateless clients over HTTP.
@@ -77,6 +80,7 @@ impl ServerState {
             host,
             settings,
             signer: StateSigner::new()?,
+            programs: Arc::default(),
             clients: ClientRegistry::default(),
             lists: ListCache::default(),
             shutdown: CancellationToken::new(),

@@ -10,8 +10,9 @@ use crate::messages::serialize::CANNOT_ANSWER;
 use crate::protocol::client_info::name_and_version;
 use crate::protocol::lifecycle::{CLIENT_INFO_KEY, Dialect, Lifecycle};
 use crate::protocol::tool_result::exhausted_error;
-use crate::questions::input_required::{Purpose, Round, RoundInput, Subject};
+use crate::questions::input_required::{Purpose, Round, RoundError, RoundInput, Subject};
 use crate::questions::plugin_question::{required_capabilities, supported_kinds};
+use crate::questions::programs::ProgramPlaces;
 use crate::questions::server_request::{self, AskingRequester, Question};
 use crate::settings::ConfirmedBy;
 use crate::state::ServerState;
@@ -107,7 +108,11 @@ impl PluginRequest {
     ) -> Result<Outcome, ErrorData> {
         let plugin = plugin_name(tool).to_owned();
         let code = tool.origin().digest();
-        let subject = Subject { code, plugin, confirmed_by: self.confirmed_by() };
+        let programs = tool.definition().calls_tools().then(|| ProgramPlaces {
+            store: self.server.programs.clone(),
+            caller: self.client.caller(),
+        });
+        let subject = Subject { code, plugin, confirmed_by: self.confirmed_by(), programs };
         let kinds = supported_kinds(&self.context);
         // Without questions now or earlier, no state is signed or verified, so that hashing the
         // input is wasted.
@@ -125,16 +130,17 @@ impl PluginRequest {
         let requester = Requester::default()
             .with_call_confirmer(round.clone())
             .with_client(round.clone())
+            .with_record(round.record())
             .without_memory();
         let result = self.run_forwarding(tool, input, requester, None).await;
         match result.error().map(ToolError::kind) {
             Some(ErrorKind::AwaitsClient) => {
-                let no_state = || ErrorData::internal_error("the question cannot be put", None);
                 let lifetime = self.server.host.confirmation_timeout();
                 purpose
+                    .ok_or(RoundError::Unasked)
                     .and_then(|purpose| round.input_required(signer, purpose, lifetime))
                     .map(Outcome::InputRequired)
-                    .ok_or_else(no_state)
+                    .map_err(|error| ErrorData::internal_error(error.to_string(), None))
             }
             Some(ErrorKind::ClientLacks { kinds }) => {
                 Err(ErrorData::missing_required_client_capability(required_capabilities(kinds)))

@@ -20,6 +20,8 @@ use tokio_util::sync::CancellationToken;
 /// The client at the other end of a connection. Dropping it ends its session.
 pub(crate) struct Client {
     session: ClientSession,
+    /// The caller, a token at an address, over HTTP.
+    caller: Option<Digest>,
     /// Numbers the calls, so that their ids are unique. Request ids are not: clients choose them.
     next_call: AtomicU64,
     log_level: Mutex<LoggingLevel>,
@@ -32,18 +34,19 @@ pub(crate) struct Client {
 impl Client {
     /// Creates a client with a session of its own, which is a caller with shares of its own.
     pub(crate) fn new(sessions: &SessionFactory, transport: TransportKind) -> Self {
-        Self::with(sessions.open(transport, None))
+        Self::with(sessions.open(transport, None), None)
     }
 
     /// Creates a client over HTTP with a session of its own, which has shares of its own within
     /// those of this caller.
     pub(crate) fn of_caller(sessions: &SessionFactory, caller: Digest) -> Self {
-        Self::with(sessions.open(TransportKind::Http, Some(caller)))
+        Self::with(sessions.open(TransportKind::Http, Some(caller)), Some(caller))
     }
 
-    fn with(session: ClientSession) -> Self {
+    fn with(session: ClientSession, caller: Option<Digest>) -> Self {
         Self {
             session,
+            caller,
             next_call: AtomicU64::new(1),
             log_level: Mutex::new(LoggingLevel::Info),
             known_lists: Mutex::default(),
@@ -54,6 +57,12 @@ impl Client {
     /// Returns a name that no client of another run has: the id of the session.
     pub(crate) fn name(&self) -> &str {
         self.session.id()
+    }
+
+    /// Returns who the client is, whatever name it claims: its token at its address, or else its
+    /// connection.
+    pub(crate) fn caller(&self) -> String {
+        self.caller.map_or_else(|| self.name().to_owned(), |caller| caller.to_string())
     }
 
     /// Returns the transport of the client.

@@ -91,6 +91,10 @@ fn message(request: &ConfirmationRequest) -> String {
         "May the tool `{tool}` (class {side_effects}) run?{}\nInput: {input}",
         describe_plugin(request)
     );
+    if let Some(caller) = &request.called_by {
+        let caller = elided(&caller.to_string(), MAX_PATH_LENGTH);
+        text.push_str(&format!("\nCalled by another tool: {caller}"));
+    }
     for grant in &request.grants {
         text.push_str(&format!("\nGranted: {}", elided(grant, MAX_PATH_LENGTH)));
     }
@@ -130,6 +134,7 @@ mod tests {
             turn_id: None,
             tool: "write_file".into(),
             side_effects: SideEffects::Write,
+            called_by: None,
             input_summary: "{\"path\":\"a\u{202e}b\"}".into(),
             input: None,
             projected_modifications: (0..paths).map(|number| format!("p{number}")).collect(),

@@ -4,31 +4,34 @@
 //! The answers so far travel through the client in a signed state, so that each round runs the call
 //! from the beginning up to the next question. A confirmation counts only with such a state. A
 //! plugin's questions grant no rights, so that their answers are accepted from the first round on.
+//!
+//! The calls that a program has made stay in the server: a round takes their results from there, so
+//! that none of them runs twice.
 
-use super::confirmation_form::{SessionAnswer, confirmation_form, interpret};
+mod round_state;
+
+use super::confirmation_form::{SessionAnswer, interpret};
 use super::plugin_question::{convert_answer, input_request, may_confirm};
+use super::programs::ProgramPlaces;
 use super::signed_state::{StateError, StateSigner};
 use crate::protocol::lifecycle::Dialect;
 use crate::settings::ConfirmedBy;
 use palisade::confirm::{Answer, ConfirmationRequest};
-use palisade::internal::{CallAnswer, CallConfirmer};
-use palisade::sandbox::limits;
+use palisade::internal::{AnswerTime, CallAnswer, CallConfirmer, NESTED_CALLS, ProgramRecord};
 use palisade::{AskFailure, BoxFuture, Client};
 use palisade::{AskKinds, AskRequest, tool::Digest};
-use rmcp::model::{
-    ElicitRequest, ElicitResult, InputRequest, InputRequests, InputRequiredResult, InputResponses,
-};
+use rmcp::model::{ElicitResult, InputRequiredResult, InputResponses};
+use round_state::{CarriedState, Confirmation, Nested, RoundState};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The key of the host's own question. Plugins cannot use the prefix `palisade.`.
 const CONFIRM: &str = "palisade.confirm";
 /// The maximum number of rounds of a call: enough for the confirmation and each `ask` of the
 /// plugin, with some repetitions.
-const MAX_ROUNDS: u8 = 8;
+const MAX_ROUNDS: usize = 8;
 
 /// The call that a state is valid for: client, tool and input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +61,8 @@ pub(crate) struct Subject {
     pub(crate) plugin: String,
     /// Who may answer the host's question.
     pub(crate) confirmed_by: ConfirmedBy,
+    /// The places for programs that wait, for a tool that calls others.
+    pub(crate) programs: Option<ProgramPlaces>,
 }
 
 /// The data of a round that the client sends.
@@ -76,10 +81,16 @@ pub(crate) enum RoundError {
     #[error(transparent)]
     State(#[from] StateError),
     /// The call had too many rounds.
+    #[error("the call has come back with questions {0} times: make it again from the beginning")]
+    TooMany(usize),
+    /// The question has no state that the client can carry.
+    #[error("the question cannot be put")]
+    Unasked,
+    /// The calls that a program has made are not known any more, or its tool has changed.
     #[error(
-        "the call has come back with questions {MAX_ROUNDS} times: make it again from the beginning"
+        "the program cannot go on: what it has done so far is no longer known. Look at what it has changed before you make the call again"
     )]
-    TooMany,
+    Lost,
 }
 
 /// One round of a call.
@@ -87,6 +98,8 @@ pub(crate) struct Round {
     kinds: AskKinds,
     subject: Subject,
     start: Start,
+    /// The calls so far, of a tool that calls others.
+    record: Option<Arc<ProgramRecord>>,
     state: Mutex<RoundState>,
 }
 
@@ -95,7 +108,8 @@ impl Round {
     ///
     /// # Errors
     ///
-    /// [`RoundError`] if the state is invalid, expired or used, or after too many rounds.
+    /// [`RoundError`] if the state is invalid, expired or used, after too many rounds, and for a
+    /// program whose calls are not known any more.
     pub(crate) fn begin(
         signer: &StateSigner,
         purpose: Option<&Purpose>,
@@ -109,11 +123,15 @@ impl Round {
             .map(|(text, purpose)| signer.verify(&purpose.client, &text, purpose))
             .transpose()?;
         let code = subject.code;
+        let record = program_record(&subject, carried.as_ref())?;
+        let rounds = MAX_ROUNDS + record.as_ref().map_or(0, |_| NESTED_CALLS);
         let fresh = |responses| RoundState::new(CarriedState::of_code(code), responses);
         let mut start = Start::Fresh;
         let state = match carried {
             None => fresh(input.responses),
-            Some(carried) if carried.round >= MAX_ROUNDS => return Err(RoundError::TooMany),
+            Some(carried) if carried.round >= rounds => {
+                return Err(RoundError::TooMany(rounds));
+            }
             // The answers were given for other code.
             Some(carried) if carried.code != code => fresh(InputResponses::new()),
             Some(carried) => {
@@ -121,22 +139,40 @@ impl Round {
                 RoundState::new(carried, input.responses)
             }
         };
-        Ok(Self { kinds, subject, start, state: Mutex::new(state) })
+        Ok(Self { kinds, subject, start, record, state: Mutex::new(state) })
+    }
+
+    /// Returns the calls so far, of a tool that calls others.
+    pub(crate) fn record(&self) -> Option<Arc<ProgramRecord>> {
+        self.record.clone()
     }
 
     /// Returns the open questions with the state for the next round, which is valid for `lifetime`.
-    /// `None` without open questions.
+    ///
+    /// # Errors
+    ///
+    /// [`RoundError::Unasked`] without open questions, and [`RoundError::Lost`] for a program that
+    /// cannot be run again.
     pub(crate) fn input_required(
         &self,
         signer: &StateSigner,
         purpose: Purpose,
         lifetime: Duration,
-    ) -> Option<InputRequiredResult> {
+    ) -> Result<InputRequiredResult, RoundError> {
         let mut state = self.state();
-        let open = Some(std::mem::take(&mut state.open)).filter(|open| !open.is_empty())?;
+        let open = std::mem::take(&mut state.open);
+        if open.is_empty() {
+            return Err(RoundError::Unasked);
+        }
         state.carried.round += 1;
-        let signed = signer.sign(purpose, &state.carried, lifetime)?;
-        Some(InputRequiredResult::new(Some(open), Some(signed)))
+        if let Some((record, programs)) = self.record.as_ref().zip(self.subject.programs.as_ref()) {
+            // A call at the same time as the question may have used up the room.
+            let record = Some(record.clone()).filter(|record| record.is_whole());
+            let id = record.and_then(|record| programs.keep(record, lifetime));
+            state.carried.program = Some(id.ok_or(RoundError::Lost)?);
+        }
+        let signed = signer.sign(purpose, &state.carried, lifetime).ok_or(RoundError::Unasked)?;
+        Ok(InputRequiredResult::new(Some(open), Some(signed)))
     }
 
     fn state(&self) -> MutexGuard<'_, RoundState> {
@@ -147,6 +183,43 @@ impl Round {
         if !may_confirm(&self.kinds, self.subject.confirmed_by) {
             return CallAnswer::Unavailable;
         }
+        match &request.called_by {
+            Some(caller) => self.confirm_nested(request, caller.number),
+            None => self.confirm_call(request),
+        }
+    }
+
+    /// Asks for a call that the program makes. The record knows that the call of this number is the
+    /// same in each round.
+    fn confirm_nested(&self, request: &ConfirmationRequest, number: usize) -> CallAnswer {
+        let is_whole = self.record.as_ref().is_some_and(|record| record.is_whole());
+        if !is_whole || !self.subject.programs.as_ref().is_some_and(ProgramPlaces::has_room) {
+            return CallAnswer::Unavailable;
+        }
+        let key = format!("{CONFIRM}.{number}");
+        let mut state = self.state();
+        let response = state.responses.remove(&key);
+        let asked = state.carried.nested.get(&number).copied();
+        match asked.filter(|asked| asked.code == request.digest).map(|asked| asked.confirmation) {
+            Some(Confirmation::Allowed) => return CallAnswer::Answered(Answer::Allow),
+            Some(Confirmation::CallAnswer) => {
+                if let Some(answer) = answered(response) {
+                    if answer == Answer::Allow {
+                        let confirmation = Confirmation::Allowed;
+                        let allowed = Nested { code: request.digest, confirmation };
+                        state.carried.nested.insert(number, allowed);
+                    }
+                    return CallAnswer::Answered(answer);
+                }
+            }
+            Some(Confirmation::Unasked) | None => {}
+        }
+        let asked = Nested { code: request.digest, confirmation: Confirmation::CallAnswer };
+        state.carried.nested.insert(number, asked);
+        state.put(key, request)
+    }
+
+    fn confirm_call(&self, request: &ConfirmationRequest) -> CallAnswer {
         let mut state = self.state();
         // The code changed during the call: neither a confirmation nor an answer counts for other
         // code.
@@ -161,23 +234,16 @@ impl Round {
         }
         let response = state.responses.remove(CONFIRM);
         if state.carried.confirmation == Confirmation::CallAnswer
-            && let Some(result) =
-                response.and_then(|value| serde_json::from_value::<ElicitResult>(value).ok())
+            && let Some(answer) = answered(response)
         {
-            let answer = interpret(&result, SessionAnswer::Withheld);
             if answer == Answer::Allow {
                 state.carried.confirmation = Confirmation::Allowed;
             }
             return CallAnswer::Answered(answer);
         }
-        let Some(form) = confirmation_form(request, SessionAnswer::Withheld, Dialect::Current)
-        else {
-            return CallAnswer::Unavailable;
-        };
         state.carried.code = request.digest;
         state.carried.confirmation = Confirmation::CallAnswer;
-        state.open.insert(CONFIRM.to_owned(), InputRequest::Elicitation(ElicitRequest::new(form)));
-        CallAnswer::Deferred
+        state.put(CONFIRM.to_owned(), request)
     }
 
     fn answers(&self, requests: &[AskRequest]) -> Result<Vec<String>, AskFailure> {
@@ -216,6 +282,10 @@ impl CallConfirmer for Round {
     fn ask<'a>(&'a self, request: &'a ConfirmationRequest) -> BoxFuture<'a, CallAnswer> {
         Box::pin(async move { self.confirm(request) })
     }
+
+    fn when(&self) -> AnswerTime {
+        AnswerTime::LaterCall
+    }
 }
 
 impl Client for Round {
@@ -240,93 +310,24 @@ enum Start {
     Resumed(usize),
 }
 
-/// The state that travels through the client. It is valid for one code: a change of the code starts
-/// over.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct CarriedState {
-    round: u8,
-    code: Option<Digest>,
-    confirmation: Confirmation,
-    asks: Vec<Ask>,
-}
-
-impl CarriedState {
-    /// Creates the state of a call of this code before its first round.
-    fn of_code(code: Option<Digest>) -> Self {
-        Self { code, ..Self::default() }
-    }
-}
-
-/// The state of the confirmation.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-enum Confirmation {
-    #[default]
-    Unasked,
-    CallAnswer,
-    Allowed,
-}
-
-/// One `ask` of the plugin: the digest of its questions, and the answers so far.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct Ask {
-    digest: String,
-    answers: BTreeMap<String, Value>,
-}
-
-/// The state of a round.
-struct RoundState {
-    carried: CarriedState,
-    responses: InputResponses,
-    /// The number of `ask` calls in this round.
-    asks: usize,
-    open: InputRequests,
-}
-
-impl RoundState {
-    fn new(carried: CarriedState, responses: InputResponses) -> Self {
-        Self { carried, responses, asks: 0, open: InputRequests::new() }
-    }
-
-    /// Returns the index of this `ask` in the call. A repeated one must match the previous round.
-    fn enter(&mut self, requests: &[AskRequest]) -> Result<usize, AskFailure> {
-        let index = self.asks;
-        let digest = digest(requests);
-        self.asks += 1;
-        match self.carried.asks.get(index) {
-            Some(ask) if ask.digest != digest => Err(AskFailure::Changed),
-            Some(_) => Ok(index),
-            None => {
-                self.carried.asks.push(Ask { digest, answers: BTreeMap::new() });
-                Ok(index)
-            }
+/// Returns the calls that a program has made so far, or those of a new one.
+fn program_record(
+    subject: &Subject,
+    carried: Option<&CarriedState>,
+) -> Result<Option<Arc<ProgramRecord>>, RoundError> {
+    match (carried.and_then(|carried| carried.program.zip(Some(carried.code))), &subject.programs) {
+        (None, programs) => Ok(programs.as_ref().map(|_| Arc::default())),
+        (Some((id, code)), Some(programs)) if code == subject.code => {
+            programs.store.take(id).map(Some).ok_or(RoundError::Lost)
         }
-    }
-
-    /// Stores the client's answers to these questions, each once. An invalid answer is dropped, so
-    /// that the question is put again.
-    fn take_answers(&mut self, index: usize, requests: &[AskRequest]) -> Result<(), AskFailure> {
-        for request in requests {
-            let response = self.responses.remove(&request.key);
-            let valid = response.filter(|value| convert_answer(request, value).is_some());
-            if let Some(value) = valid {
-                self.carried.asks[index].answers.entry(request.key.clone()).or_insert(value);
-            }
-        }
-        let answers = self.carried.asks.iter().flat_map(|ask| ask.answers.values());
-        let bytes: usize = answers.map(|value| value.to_string().len()).sum();
-        if bytes > limits::ASKED {
-            return Err(AskFailure::Invalid(format!(
-                "the answers of a call may have {} bytes together",
-                limits::ASKED
-            )));
-        }
-        Ok(())
+        (Some(_), _) => Err(RoundError::Lost),
     }
 }
 
-fn digest(requests: &[AskRequest]) -> String {
-    let all: Vec<_> = requests.iter().map(|it| (&it.key, it.kind, &it.params)).collect();
-    Digest::of(&serde_json::to_vec(&all).unwrap_or_default()).to_string()
+/// Returns the answer of a client, if there is one.
+fn answered(response: Option<Value>) -> Option<Answer> {
+    let result: ElicitResult = serde_json::from_value(response?).ok()?;
+    Some(interpret(&result, SessionAnswer::Withheld))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use crate::settings::ConfirmedBy;
 use palisade::Requester;
 use palisade::confirm::ConfirmationRequest;
 use palisade::internal::{Account, CallAnswer, CallConfirmer};
+use palisade::sandbox::limits;
 use palisade::tool::budget::Exhausted;
 use palisade::{AskFailure, BoxFuture, Client};
 use palisade::{AskKinds, AskRequest};
@@ -56,8 +57,9 @@ impl AskingRequester {
         if kinds.is_empty() {
             return Self { requester: Requester::default(), questions: None };
         }
-        // A call asks one question at a time.
-        let (questions, receiver) = mpsc::channel(1);
+        // A call asks one question at a time, as does each of the calls that it makes at once. The
+        // client gets them one by one.
+        let (questions, receiver) = mpsc::channel(limits::NESTED_AT_ONCE);
         let can_confirm = may_confirm(&kinds, confirmed_by);
         let sender =
             Arc::new(QuestionSender { questions, kinds, plugin: plugin.to_owned(), dialect });

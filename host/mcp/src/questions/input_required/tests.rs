@@ -5,6 +5,7 @@
 
 use super::*;
 use palisade::confirm::RequestId;
+use palisade::sandbox::limits;
 use palisade::{AskKind, CallId, SideEffects};
 use serde_json::json;
 use std::time::SystemTime;
@@ -33,7 +34,7 @@ fn begun(
     input: RoundInput,
 ) -> Result<Round, RoundError> {
     let confirmed_by = ConfirmedBy::ClientOrHost;
-    let subject = Subject { code, plugin: "forms".to_owned(), confirmed_by };
+    let subject = Subject { code, plugin: "forms".to_owned(), confirmed_by, programs: None };
     let kinds = AskKinds::from([AskKind::Elicitation]);
     Round::begin(signer, Some(&purpose()), kinds, subject, input)
 }
@@ -50,6 +51,7 @@ fn request(code: Option<Digest>) -> ConfirmationRequest {
         turn_id: None,
         tool: "tool".into(),
         side_effects: SideEffects::Write,
+        called_by: None,
         input_summary: "{}".into(),
         input: None,
         projected_modifications: Vec::new(),
@@ -172,7 +174,7 @@ fn rounds_with_changed_code_are_counted() {
         input = with(&state(&round, &signer), &[]);
     }
     let begun = begun(&signer, FIRST, input);
-    assert_eq!(begun.err(), Some(RoundError::TooMany));
+    assert_eq!(begun.err(), Some(RoundError::TooMany(MAX_ROUNDS)));
 }
 
 #[test]
