@@ -54,6 +54,7 @@ mod remote;
 mod remove;
 mod results;
 mod revoke;
+mod run;
 mod scratch;
 mod serve;
 mod setup;
@@ -129,6 +130,7 @@ fn run(args: &Args) -> Result<Exit, Failure> {
         Verb::Inspect(inspect) => watch().and_then(|_| inspect::run(&args.common, inspect)),
         Verb::Call(call) => call::run(&args.common, call, &watch()?),
         Verb::Dispatch(dispatch) => dispatch::run(&args.common, dispatch, &watch()?),
+        Verb::Run(program) => run::run(&args.common, program, &watch()?),
         Verb::Policy(policy) => watch().and_then(|_| policy::run(&args.common, policy)),
         Verb::Grant(grant) => watch().and_then(|_| grant::run(&args.common, grant)),
         Verb::Export(export) => watch().and_then(|_| export::run(&args.common, export)),

@@ -14,6 +14,7 @@ mod floor;
 mod guests;
 mod hostile;
 mod memory;
+mod programs;
 mod report;
 mod road;
 mod search;
@@ -29,12 +30,13 @@ use world::World;
 type Group = (&'static str, &'static str, fn(&World));
 
 /// The groups with their descriptions.
-const GROUPS: [Group; 10] = [
+const GROUPS: [Group; 11] = [
     ("calls", "echo, and reading 1 KiB and 1 MiB", calls::run),
     ("search", "a tree of 10,000 files, against ripgrep's own library", search::run),
     ("guests", "tools in Python and in JavaScript", guests::run),
     ("callers", "one caller and many", callers::run),
     ("hostile", "calls beside a plugin that computes for ever", hostile::run),
+    ("programs", "programs that call tools, and their nested calls", programs::run),
     ("fair", "reads beside a hostile plugin at full load, and how late calls end", fair::run),
     ("server", "many sessions and subscribers of a running server", server::run),
     ("start", "1 to 1,000 plugins, compiled and from the cache", start::run),

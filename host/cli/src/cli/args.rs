@@ -3,6 +3,7 @@
 mod author;
 mod grant;
 mod mcp;
+mod program;
 mod server;
 mod store;
 mod trust;
@@ -15,6 +16,7 @@ pub(super) use grant::{Grant, GrantAction};
 pub(super) use mcp::{Client, Mcp, McpAction, McpConfig};
 use palisade::SideEffects;
 use palisade::formats::{Format, Provider};
+pub(super) use program::{Programs, Run};
 pub(super) use server::{Answerer, Console, Log, NoToken, Serve, Watch};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -71,6 +73,9 @@ pub(super) struct Common {
     /// Say more: the limits that hold, and what tools log and print
     #[arg(long, short = 'v', global = true)]
     pub(super) verbose: bool,
+    /// What the subcommand says about programs
+    #[arg(skip)]
+    pub(super) programs: Programs,
 }
 
 #[derive(Subcommand)]
@@ -83,6 +88,8 @@ pub(super) enum Verb {
     Call(Call),
     /// Run the tool calls of a model's reply, and print the messages to send back
     Dispatch(Dispatch),
+    /// Run a JavaScript program that calls tools
+    Run(Run),
     /// Explain what would happen to a call, without running it
     Policy(Policy),
     /// Print the tools' definitions in a provider's format
@@ -123,7 +130,7 @@ pub(super) enum Verb {
     Check(Check),
     /// Measure calls of a tool on this machine: how long they take, what they hold, and what loading its plugin costs
     Bench(Bench),
-    /// Say what a plugin may do beyond its class: hosts, environment variables, secrets
+    /// Say what a plugin may do beyond its class: hosts, environment variables, secrets, tools that it calls
     Grant(Grant),
     /// Show the configuration that holds
     Config(Config),

@@ -45,7 +45,7 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
         let session = caller.session(host, None);
         host.dispatch(&session, call.with_cancellation(interrupted)).await
     })?;
-    let exit = show(&result, args, tools.shown.as_deref())?;
+    let exit = show(&result, prints, tools.shown.as_deref())?;
     if exit == Exit::Invalid && !args.json {
         let reason = result.error().and_then(|error| error.errors().first());
         let slip = reason.and_then(|first| hint::on_syntax(&input, &first.reason));
@@ -56,8 +56,13 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     Ok(exit)
 }
 
-fn show(result: &ToolResult, args: &Args, shown: Option<&Watching>) -> Result<Exit, Failure> {
-    if args.json {
+/// Prints a result: its output on standard output, and its error on standard error.
+pub(super) fn show(
+    result: &ToolResult,
+    prints: Prints,
+    shown: Option<&Watching>,
+) -> Result<Exit, Failure> {
+    if prints == Prints::Json {
         output::json(result)?;
     } else if let Some(text) = result.output() {
         // One terminal has shown what the tool has emitted, and shows the rest.
@@ -65,7 +70,7 @@ fn show(result: &ToolResult, args: &Args, shown: Option<&Watching>) -> Result<Ex
         output::verbatim(watched.map_or(&*text, |watched| watched.not_emitted(&text)))?;
     }
     let Some(error) = result.error() else { return Ok(Exit::Ok) };
-    if !args.json {
+    if prints == Prints::Text {
         // On a terminal the live view has already shown the partial output.
         if let Some(said) = result.partial_output().filter(|_| !progress::shows()) {
             output::quote(&said);

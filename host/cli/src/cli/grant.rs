@@ -29,6 +29,10 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
             let secret = usage(Secret::parse(name, host, header)).map(Grant::Secret);
             add(common, plugin, to, secret.map(|secret| vec![secret]))
         }
+        GrantAction::Tools { patterns } => {
+            let given = patterns.iter().map(|pattern| usage(Grant::tools(pattern.trim())));
+            add(common, plugin, to, given.collect())
+        }
         GrantAction::List { of, json } => list(common, of.as_deref().or(plugin), *json),
         GrantAction::Revoke { grant } => revoke(common, plugin, grant.as_deref()),
     }

@@ -3,7 +3,7 @@
 
 mod live;
 
-use super::args::Common;
+use super::args::{Common, Programs};
 use super::exit::{Exit, Failure};
 use super::user_file::{Patience, make_private, patient, replace, take, target};
 use super::{output, setup, trust};
@@ -13,7 +13,7 @@ use palisade::internal::{open_unreplaceable_file, shipped_owner};
 use palisade::tool::Digest;
 use palisade::tool::text::visible;
 use palisade::{Host, HostBuilder};
-use palisade_net::{GrantFile, Grants, Holder, NameServer, Network, PluginEntry};
+use palisade_net::{Grant, GrantFile, Grants, Holder, NameServer, Network, PluginEntry};
 use palisade_trust::LockedPlugins;
 use std::collections::HashMap;
 use std::fs::File;
@@ -21,6 +21,9 @@ use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// The shipped plugin that runs programs.
+const CODE: &str = "code";
 
 /// The name of the file.
 const FILE: &str = "grants.toml";
@@ -49,7 +52,7 @@ pub(super) fn file(common: &Common) -> Result<PathBuf, Failure> {
 /// A usage error if the file cannot be read, is invalid, or can be changed by other people: a run
 /// without its grants would refuse plugins, and one with half of them would surprise.
 pub(super) fn read(common: &Common) -> Result<GrantFile, Failure> {
-    if let Some(file) = distrusted(common) {
+    if let Some(file) = distrusted(common).filter(|_| common.workspace.is_dir()) {
         output::note(&format!(
             "the grants in `{}` are not used: they are in the workspace, where tools could change them; give another --workspace or --config",
             visible(&file.display().to_string())
@@ -165,7 +168,19 @@ fn entries(common: &Common, file: &GrantFile) -> Result<Vec<Entry>, Failure> {
         let plugins = digests(common, entry)?;
         entries.extend(plugins.into_iter().map(|plugin| (plugin, entry.clone())));
     }
+    entries.extend(of_programs(common));
     Ok(entries)
+}
+
+/// Returns the grant of all tools to programs, if the subcommand says so.
+fn of_programs(common: &Common) -> Option<Entry> {
+    match common.programs {
+        Programs::AsGranted => return None,
+        Programs::Granted | Programs::InPlaceOfTools => {}
+    }
+    let grants = Grant::tools("*").into_iter().collect();
+    let entry = PluginEntry { plugin: CODE.to_owned(), holder: Holder::Shipped, grants };
+    Some((shipped(CODE)?, entry))
 }
 
 fn resolved(entries: &[Entry], settings: &NetworkSettings) -> Result<Grants, Failure> {
@@ -213,8 +228,12 @@ fn digests(common: &Common, entry: &PluginEntry) -> Result<Vec<Digest>, Failure>
 pub(super) fn advice(host: &Host, tool: &str) -> Option<String> {
     let owner = shipped_owner(tool).filter(|_| !host.registry().has(tool))?;
     palisade_plugins::all().iter().find(|plugin| plugin.name == owner)?.requires?;
+    let (needed, grant) = match owner {
+        CODE => ("tools that it may call", "tools \"read_file,search_*\""),
+        _ => ("a network rule", "net \"GET,HEAD https://HOST\""),
+    };
     Some(format!(
-        "`{tool}` is part of the shipped plugin `{owner}`, which is loaded once it has a network rule: `palisade grant {owner} net \"GET,HEAD https://HOST\"`"
+        "`{tool}` is part of the shipped plugin `{owner}`, which is loaded once it has {needed}: `palisade grant {owner} {grant}`"
     ))
 }
 

@@ -89,6 +89,7 @@ fn of_the_server(config: &McpConfig) -> Option<&'static str> {
         ("--allow", !config.allow.is_empty()),
         ("--timeout", config.timeout.is_some()),
         ("--watch", config.watch),
+        ("--code-mode", config.code_mode),
     ];
     given.into_iter().find_map(|(option, is_given)| is_given.then_some(option))
 }

@@ -65,6 +65,8 @@ impl Terminal {
                 *calls -= 1;
                 LaterCalls::Possible
             }
+            // A program may make many calls.
+            _ if request.called_by.is_some() => LaterCalls::Possible,
             _ => LaterCalls::None,
         };
         Offers { later_calls, rule: self.rules.get().and_then(|rules| rules.of(request)) }

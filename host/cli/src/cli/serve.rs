@@ -11,7 +11,7 @@ mod running;
 pub(super) use operator::Operated;
 pub(super) use router_service::LOGINS;
 
-use super::args::{Answerer, Common, Serve as Args};
+use super::args::{Answerer, Common, Programs, Serve as Args};
 use super::exit::{Exit, Failure};
 use super::signals::Signals;
 use super::token::Entry;
@@ -86,6 +86,11 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let confirmed_by = confirmed_by(args.answers, &way)?;
     let wiring = operator::wiring(common, args, way.over_http().is_some())?;
     let served = Served { secrets: way.secrets(), operated: wiring.as_ref() };
+    let programs = match args.code_mode {
+        true => Programs::InPlaceOfTools,
+        false => common.programs,
+    };
+    let common = &Common { programs, ..common.clone() };
     let tools = Tools::open(common, &args.running, Wanted::Served(&served), Prints::Text)?;
     let changes = if args.watch { Changes::Watched } else { Changes::Never };
     let mut settings = Settings::default();

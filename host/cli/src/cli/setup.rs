@@ -1,6 +1,6 @@
 //! Opens the configuration, workspace and plugins of a command line.
 
-use super::args::Common;
+use super::args::{Common, Programs};
 use super::exit::{Exit, Failure};
 use super::progress::Loading;
 use super::{
@@ -14,7 +14,7 @@ use palisade::policy::Policy;
 use palisade::sandbox::{ChildCompiler, Compiler, limits};
 use palisade::tool::text::visible;
 use palisade::{CacheMode, Host, HostBuilder};
-use palisade::{Places, SideEffects};
+use palisade::{Places, Presentation, SideEffects};
 use palisade_shell::{Shell, ShellHelper, ShellOptions};
 use std::collections::BTreeSet;
 use std::io;
@@ -195,7 +195,11 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> Result<HostBuilde
         .protect(common.workspace.join(PROJECT_FILE))
         .protect(common.workspace.join(trust::LOCK))
         .protect(common.workspace.join(trust::WORDS))
-        .cache(cache_mode());
+        .cache(cache_mode())
+        .present(match common.programs {
+            Programs::AsGranted | Programs::Granted => Presentation::Tools,
+            Programs::InPlaceOfTools => Presentation::Programs,
+        });
     let base = match settings.builtin.value {
         Shipped::Included => base.tool(Shell::factory(shell(settings))),
         Shipped::LeftOut | Shipped::Reserved => base,

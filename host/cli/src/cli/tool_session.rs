@@ -124,6 +124,7 @@ impl Tools {
             Wanted::Served(_) => builder.build_in_background()?,
         });
         if let Wanted::Tools(tools) = wanted {
+            load_callees(&host, tools);
             approve::before_calls(common, &settings, &host, tools)?;
             unused_rules::check(&settings, &host)?;
             terminal.show_changes(&host);
@@ -194,6 +195,14 @@ pub(super) fn drive<T: Send>(
     signals.work_is_done();
     runtime.shutdown_background();
     Ok(done)
+}
+
+/// Loads the other plugins if one of the tools calls others, which are not known before it runs.
+fn load_callees(host: &Host, tools: &[&str]) {
+    let registered = tools.iter().filter_map(|tool| host.registry().get(tool).ok());
+    if registered.into_iter().any(|tool| tool.definition().calls_tools()) {
+        host.rescan();
+    }
 }
 
 /// Opens the file for events. Nothing is appended until the run begins.

@@ -9,7 +9,7 @@ use palisade_trust::shell_word;
 use serde_json::{Value, json};
 
 /// The words behind `palisade grant` that are no names of plugins.
-const ACTIONS: [&str; 6] = ["net", "env", "secret", "list", "revoke", "help"];
+const ACTIONS: [&str; 7] = ["net", "env", "secret", "tools", "list", "revoke", "help"];
 
 /// Formats the wishes of a plugin that are not granted, in lines of at most `room` columns. `path`
 /// is the file of a plugin that has been named by it.
@@ -50,6 +50,7 @@ fn command(common: &Common, plugin: &Plugin, path: Option<&str>, wish: &Grant) -
     let given = match wish {
         Grant::Net(rule) => format!("net {}", shell_word(&rule.to_string())),
         Grant::Env(name) => format!("env {}", shell_word(name)),
+        Grant::Tools(pattern) => format!("tools {}", shell_word(pattern.as_str())),
         Grant::Secret(secret) => format!(
             "secret {} --for {} --header={}",
             shell_word(&secret.name),

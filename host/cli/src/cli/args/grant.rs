@@ -38,6 +38,12 @@ pub(in crate::cli) enum GrantAction {
         #[arg(long)]
         header: String,
     },
+    /// Let the plugin call other tools, each call as if the client had made it
+    Tools {
+        /// Names such as read_file, beginnings such as `search_*`, or `*` for all; several with commas between them
+        #[arg(required = true, value_delimiter = ',')]
+        patterns: Vec<String>,
+    },
     /// Show all grants, or those of one plugin
     List {
         /// The plugin, if it is not named before `list`

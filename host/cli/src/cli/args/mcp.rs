@@ -36,6 +36,9 @@ pub(in crate::cli) struct McpConfig {
     /// Let the server watch the plugin directories
     #[arg(long)]
     pub(in crate::cli) watch: bool,
+    /// Let the server show programs in place of tools
+    #[arg(long, conflicts_with = "no_builtin")]
+    pub(in crate::cli) code_mode: bool,
 }
 
 /// A program that calls tools over the Model Context Protocol.

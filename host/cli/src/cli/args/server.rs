@@ -45,6 +45,9 @@ pub(in crate::cli) struct Serve {
     /// Watch the plugin directories: what comes, changes or goes there is there, changed or gone for clients, who are told; a broken file leaves the plugin that it replaces
     #[arg(long)]
     pub(in crate::cli) watch: bool,
+    /// Show clients `run_js` and `search_tools` in place of all other tools: a model writes programs that call these, each call decided and asked about as if the client had made it
+    #[arg(long, conflicts_with = "no_builtin")]
+    pub(in crate::cli) code_mode: bool,
     #[command(flatten)]
     pub(in crate::cli) running: Running,
 }

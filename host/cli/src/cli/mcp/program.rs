@@ -37,8 +37,12 @@ impl Program {
         let own = std::env::current_exe().map_err(|error| {
             Failure::new(Exit::Internal, format!("this program does not find itself: {error}"))
         })?;
-        let switches =
-            [("--watch", config.watch), ("--locked", common.locked), ("--verbose", common.verbose)];
+        let switches = [
+            ("--watch", config.watch),
+            ("--code-mode", config.code_mode),
+            ("--locked", common.locked),
+            ("--verbose", common.verbose),
+        ];
         Ok(Self {
             path: carried(&own)?,
             workspace: carried(&common.workspace)?,

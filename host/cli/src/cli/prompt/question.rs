@@ -123,6 +123,9 @@ pub(super) fn question(
     let mut differences = Differences::new(LINES, "more lines", columns);
     let subject = format!("{} wants to run (class {})", request.tool, request.side_effects);
     let mut text = format!("\n{}", hanging("", REST, &subject, columns));
+    if let Some(caller) = &request.called_by {
+        text.push_str(&line(&format!("called by: {}", elided(&caller.to_string(), MAX_PATH))));
+    }
     text.push_str(&line(&format!("input: {}", request.input_summary)));
     for path in request.projected_modifications.iter().take(MAX_PATHS) {
         // On one line and quoted: a path is text of the model and could otherwise imitate the

@@ -61,6 +61,9 @@ impl Question {
         if let Some(client) = said("client") {
             text.push_str(&line(&format!("client: {}", elided(client, PATH))));
         }
+        if let Some(caller) = said("called_by") {
+            text.push_str(&line(&format!("called by: {}", elided(caller, PATH))));
+        }
         text.push_str(&line(&format!(
             "input: {}",
             elided(said("input_summary").unwrap_or_default(), INPUT)
