@@ -60,6 +60,7 @@ export function passed(question, resolution) {
 export function questionFacts(question) {
   return facts([
     ['Class', [classBadge(question.class), ' ', CLASS_MEANS[question.class] ?? '']],
+    ['Called by', question.called_by && quoted(question.called_by)],
     ['Granted', question.grants?.length > 0 && lines(question.grants)],
     ['Client', question.client && quoted(question.client)],
     ['Workspace', question.workspace && h('code', {}, question.workspace)],

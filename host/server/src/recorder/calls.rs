@@ -123,6 +123,7 @@ mod tests {
     fn subject(id: &str) -> Subject {
         Subject {
             call_id: CallId::new(id),
+            parent: None,
             session_id: Some("s".into()),
             turn_id: None,
             tool: "t".into(),

@@ -39,6 +39,9 @@ pub(in crate::api) struct QuestionView {
     /// The plugin's digest, or `null` for a native tool.
     digest: Option<String>,
     class: String,
+    /// The running tool that makes the call, with the place in its program; `null` if the client
+    /// makes it, or if the question is over.
+    called_by: Option<String>,
     /// The grants of the plugin beyond its class, one on each line. They are `null` if the question
     /// is over: its event in the journal has them.
     grants: Option<Vec<String>>,
@@ -95,6 +98,7 @@ impl QuestionView {
             plugin: request.plugin.clone(),
             digest: request.digest.map(|digest| digest.to_string()),
             class: request.side_effects.as_str().to_owned(),
+            called_by: request.called_by.as_ref().map(ToString::to_string),
             grants: Some(request.grants.clone()),
             input_summary: request.input_summary.clone(),
             projected_modifications: request.projected_modifications.clone(),
@@ -128,6 +132,7 @@ impl QuestionPage {
                 plugin: call.as_ref().and_then(|call| call.plugin.clone()),
                 digest: call.and_then(|call| call.digest),
                 class: row.class.unwrap_or_default(),
+                called_by: None,
                 grants: None,
                 input_summary: row.input_summary,
                 projected_modifications: row.projected_modifications,
