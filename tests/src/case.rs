@@ -376,8 +376,7 @@ pub fn block_on<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// Waits for a task on a paused clock, which `advance` moves by a step whenever the task has not
-/// ended for some milliseconds. A guest that computes keeps the runtime busy, so that the clock would
-/// stand still without that. The guests of other tests may hold the turns for a while.
+/// ended for some milliseconds. Meanwhile the guests of other tests may hold the turns.
 ///
 /// # Panics
 ///

@@ -124,6 +124,7 @@ mod tests {
         let subject = Subject {
             call_id: CallId::new("a"),
             tool: Arc::from("t"),
+            parent: None,
             session_id: None,
             turn_id: None,
             side_effects: None,

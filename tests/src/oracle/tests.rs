@@ -185,6 +185,7 @@ fn subject() -> Subject {
     Subject {
         call_id: CallId::new("c"),
         tool: Arc::from("t"),
+        parent: None,
         session_id: None,
         turn_id: None,
         side_effects: None,

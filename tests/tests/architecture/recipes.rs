@@ -176,11 +176,12 @@ const APART: [(&str, Option<&str>); 14] = [
 ];
 /// The subcommands whose test of `--json` stands apart, with that test: they need a journal, a
 /// project or a plugin.
-const JSON_APART: [(&str, &str); 4] = [
+const JSON_APART: [(&str, &str); 5] = [
     ("adapt", "fn tools_are_shown_with_what_is_left_out_and_the_configuration("),
     ("build", "fn new_project_is_built_checked_called_and_broken("),
     ("check", "fn sound_plugin_passes_without_a_finding("),
     ("log", "fn one_call_has_its_question_with_who_answered("),
+    ("run", "fn program_is_run_against_the_workspace("),
 ];
 
 #[test]

@@ -23,6 +23,7 @@ fn wrong_command_line_is_2() {
         (&["call"], "<TOOL>"),
         (&["call", "calculate", "{}", "more"], "more"),
         (&["call", "calculate", "{}", "--allow", "everything"], "everything"),
+        (&["run"], "<PROGRAM>"),
         (&["inspect"], "<SUBJECT>"),
         (&["dispatch"], "--from"),
         (&["policy"], "explain"),

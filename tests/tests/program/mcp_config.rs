@@ -196,9 +196,10 @@ fn one_step_command_sets_the_same_variables() {
 fn serve_options_are_written_into_the_snippet() {
     let world = World::new();
     let ran =
-        config(&world, "cursor").args(["--watch", "--timeout", "90s", "-v"]).run().exits_with(0);
-    let args = server("cursor", &ran)["args"].as_array().expect("a list").clone();
-    assert_eq!(args[3..], ["--timeout", "90s", "--watch", "--verbose"].map(Value::from));
+        config(&world, "cursor").args(["--watch", "--code-mode", "--timeout", "90s", "-v"]).run();
+    let args = server("cursor", &ran.exits_with(0))["args"].as_array().expect("a list").clone();
+    let given = ["--timeout", "90s", "--watch", "--code-mode", "--verbose"];
+    assert_eq!(args[3..], given.map(Value::from));
 }
 
 #[test]
@@ -222,7 +223,7 @@ fn invalid_timeout_or_variable_is_refused() {
         .run()
         .exits_with(2)
         .stderr_contains(&["PALISADE_MEMORY"]);
-    for words in [&["--watch"][..], &["--timeout", "90s"]] {
+    for words in [&["--watch"][..], &["--code-mode"], &["--timeout", "90s"]] {
         let ran = config(&world, "cursor").args(["--http", URL]).args(words).run().exits_with(2);
         ran.stderr_contains(&[words[0], "palisade serve"]);
     }

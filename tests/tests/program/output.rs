@@ -7,7 +7,7 @@ use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
 
 /// Every subcommand that prints, in each of its forms.
-const VERBS: [&[&str]; 27] = [
+const VERBS: [&[&str]; 29] = [
     &["update"],
     &["approve"],
     &["approve", "--json"],
@@ -17,6 +17,8 @@ const VERBS: [&[&str]; 27] = [
     &["inspect", "read_file", "--json"],
     &["call", "list_dir"],
     &["call", "list_dir", "--json"],
+    &["run", "-"],
+    &["run", "-", "--json"],
     &["export", "--format", "openai"],
     &["mcp", "config", "--client", "codex"],
     &["bench", "calculate", r#"{"expression": "1"}"#, "--calls", "1"],

@@ -337,6 +337,7 @@ fn help_and_version_go_to_standard_output() {
         "list",
         "inspect",
         "call",
+        "run",
         "dispatch",
         "policy",
         "grant",

@@ -1,0 +1,127 @@
+//! What programs return, print and throw, and what they find around them.
+
+use super::{failure, granting, output, run};
+use palisade::json;
+
+#[tokio::test]
+async fn program_calls_tools_as_functions() {
+    let stage = granting(&["*"], |builder| builder);
+    stage.world.file("a.txt", "one\ntwo\n");
+    let code = "const text = tools.read_file({path: 'a.txt'});
+        const lines = text.trim().split('\\n');
+        return {lines: lines.length, sum: tools.calculate({expression: `${lines.length} * 21`})};";
+    assert_eq!(output(&run(&stage, code).await), r#"{"lines":2,"sum":"42"}"#);
+    let names = stage.recorder.names_of("program.1");
+    assert_eq!(names, ["tool.called", "tool.completed"]);
+}
+
+#[tokio::test]
+async fn output_is_what_was_printed_and_returned() {
+    let stage = granting(&["calculate"], |builder| builder);
+    for (code, expected) in [
+        ("return 'plain'", "plain"),
+        ("return {a: [1, 2.5, null, true]}", r#"{"a":[1,2.5,null,true]}"#),
+        ("console.log('a', 1, {b: [2]}); console.error('c')", "a 1 {\"b\":[2]}\nc\n"),
+        ("return new Map([['a', [1]]])", r#"[["a",[1]]]"#),
+        ("return new Set([1, 2])", "[1,2]"),
+        ("return [3, 1, undefined, 2].sort()", "[1,2,3,null]"),
+        ("return [10, 9, 1].toSorted((a, b) => a - b)", "[1,9,10]"),
+        ("return [...Array(60).keys()].sort(() => 0.5 - Math.random()).length", "60"),
+        ("return await Promise.all([1, Promise.resolve(2)])", "[1,2]"),
+        ("return 10n ** 20n", r#""100000000000000000000""#),
+        ("return [NaN, undefined, () => 1, {x: undefined}]", "[null,null,null,{}]"),
+        ("return new Date(0)", r#""1970-01-01T00:00:00.000Z""#),
+    ] {
+        assert_eq!(output(&run(&stage, code).await), expected, "{code}");
+    }
+    let nothing = output(&run(&stage, "1 + 1").await);
+    assert!(nothing.starts_with("the program returned nothing"), "{nothing}");
+    let much =
+        output(&run(&stage, "for (let i = 0; i < 3000; i++) console.log('x'.repeat(1e3))").await);
+    assert!(much.ends_with("x\n[the rest of what the program printed is left out]\n"));
+    let both = run(&stage, "console.log('first'); return 2").await;
+    assert_eq!(both.content().len(), 2);
+}
+
+#[tokio::test]
+async fn error_names_its_place_and_nothing_of_the_engine() {
+    let stage = granting(&["calculate"], |builder| builder);
+    for (code, words) in [
+        ("let x = ;", "SyntaxError: unexpected token ';', primary expression at line 1, column 9"),
+        (
+            "console.log('before');\nthrow new TypeError('bad')",
+            "before\nTypeError: bad (line 2, column 7)",
+        ),
+        ("throw 'words'", "the program threw words"),
+        ("await 0; throw new RangeError('late')", "RangeError: late"),
+        ("await new Promise(() => {})", "waits for a promise that nothing settles"),
+        ("const f = () => f(); f()", "exceeded maximum number of recursive calls"),
+        ("const o = {}; o.o = o; return o", "nested more than 64 deep, or in itself"),
+        (
+            "let a = []; for (let i = 0; i < 5000; i++) a = [a]; return a",
+            "nested more than 64 deep",
+        ),
+        ("1;\ntools.calculate({expression: 7})", "validation_error"),
+        ("1;\ntools.calculate({expression: 7})", "(line 2)"),
+        ("tools.calculate('1')", "the input of calculate is an object"),
+        ("(async () => { throw new Error('unseen') })(); return 1", "Error: unseen"),
+        ("async function main() { tools.calculate({}) } main()", "validation_error: "),
+        ("Promise.reject(new Error('nobody')); return 1", "Error: nobody"),
+        ("`${tools}`", "TypeError"),
+    ] {
+        let failure = failure(&run(&stage, code).await);
+        assert!(failure.contains(words), "{code}: {failure}");
+        assert!(!failure.contains("boa") && !failure.contains("native"), "{code}: {failure}");
+    }
+}
+
+#[tokio::test]
+async fn failed_call_can_be_caught() {
+    let stage = granting(&["calculate"], |builder| builder);
+    let code = "try { tools.calculate({}) } catch (error) {
+        return [error.class, error instanceof Error, error.line, error.message.includes(error.class)]
+    }";
+    assert_eq!(output(&run(&stage, code).await), r#"["validation_error",true,1,false]"#);
+    let handled = "const failed = Promise.reject(new Error('seen'));
+        return await failed.catch(error => error.message)";
+    assert_eq!(output(&run(&stage, handled).await), "seen");
+}
+
+#[tokio::test]
+async fn calls_at_once_return_values_and_errors_in_order() {
+    let stage = granting(&["calculate"], |builder| builder);
+    let code = "return tools.all([
+        ['calculate', {expression: '1'}], ['calculate', {}], ['calculate', {expression: '3'}],
+    ]).map(result => result.error ? result.error.class : result.value)";
+    assert_eq!(output(&run(&stage, code).await), r#"["1","validation_error","3"]"#);
+    let many = "return tools.all(Array(33).fill(['calculate', {expression: '1'}]))";
+    assert!(failure(&run(&stage, many).await).contains("at most 32 calls"));
+}
+
+#[tokio::test]
+async fn program_has_no_clock_no_network_and_the_same_random_numbers() {
+    let stage = granting(&["calculate"], |builder| builder);
+    let code = "return [Date.now(), new Date().getTime(), Math.random(), Math.random(),
+        typeof fetch, typeof require, typeof process, typeof setTimeout]";
+    let first = output(&run(&stage, code).await);
+    assert_eq!(first, output(&run(&stage, code).await));
+    let values: serde_json::Value = serde_json::from_str(&first).unwrap();
+    assert_eq!([&values[0], &values[1]], [&json!(0), &json!(0)]);
+    assert_ne!(values[2], values[3]);
+    assert!((4..8).all(|index| values[index] == "undefined"), "{first}");
+    let other = output(&run(&stage, &format!("{code};")).await);
+    assert_ne!(first, other, "another program has other numbers");
+}
+
+#[tokio::test]
+async fn program_finds_tools_by_words() {
+    let stage = granting(&["read_file", "calculate", "search_files"], |builder| builder);
+    let found = output(&run(&stage, "return tools.search('read a file')").await);
+    assert!(found.starts_with("/** Reads a text file"), "{found}");
+    assert!(found.contains("read_file(input: { /** The file"), "{found}");
+    assert!(!found.contains("write_file"), "{found}");
+    let none = output(&run(&stage, "return tools.search('xylophone')").await);
+    assert!(none.starts_with("no tool has these words"), "{none}");
+    let searched = stage.host.call("search_tools", json!({"words": "expression"}), json!({})).await;
+    assert!(output(&searched).contains("calculate(input: {"), "{searched}");
+}
