@@ -16,7 +16,7 @@ use shell::{Outcome, Trial};
 use std::fs;
 
 /// The documents. The commands of each are run in a fresh copy of the repository.
-const DOCUMENTS: [&str; 46] = [
+const DOCUMENTS: [&str; 48] = [
     "README.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -34,6 +34,7 @@ const DOCUMENTS: [&str; 46] = [
     "host/trust/README.md",
     "host/wasi-fs/README.md",
     "plugins/README.md",
+    "plugins/declarations/README.md",
     "docs/README.md",
     "docs/authors.md",
     "docs/authors/rust.md",
@@ -50,6 +51,7 @@ const DOCUMENTS: [&str; 46] = [
     "docs/trust.md",
     "docs/events.md",
     "docs/mcp.md",
+    "docs/code-mode.md",
     "docs/server.md",
     "docs/performance.md",
     "docs/dist.md",

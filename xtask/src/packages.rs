@@ -14,8 +14,9 @@ use std::process::Command;
 const GUESTS: [&str; 2] = ["palisade-guest-macros", "palisade-guest"];
 
 /// The crates for hosts, dependencies first.
-const HOSTS: [&str; 14] = [
+const HOSTS: [&str; 15] = [
     "palisade-wasip2",
+    "palisade-declarations",
     "palisade-plugins",
     "palisade-schema",
     "palisade-formats",

@@ -12,9 +12,10 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// The published libraries.
-const LIBRARIES: [&str; 14] = [
+const LIBRARIES: [&str; 15] = [
     "palisade",
     "palisade_author",
+    "palisade_declarations",
     "palisade_formats",
     "palisade_guest",
     "palisade_guest_macros",

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use std::fs;
 
 const LIMITS: &str = "host/palisade/src/sandbox/limits.rs";
-const QUOTAS: &str = "host/wasi-fs/src/usage.rs";
+const QUOTAS: &str = "host/wasi-fs/src/quotas.rs";
 const OWNER: &str = "host/palisade/src/execution/owner.rs";
 const EXIT: &str = "host/cli/src/cli/args.rs";
 
