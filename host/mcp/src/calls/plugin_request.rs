@@ -108,12 +108,15 @@ impl PluginRequest {
     ) -> Result<Outcome, ErrorData> {
         let plugin = plugin_name(tool).to_owned();
         let code = tool.origin().digest();
-        let programs = tool.definition().calls_tools().then(|| ProgramPlaces {
+        let kinds = supported_kinds(&self.context);
+        // Without questions now or earlier, no program is run again, so that no result is kept.
+        let may_wait = !kinds.is_empty() || round.state.is_some();
+        let programs = Some(tool).filter(|tool| may_wait && tool.definition().calls_tools());
+        let programs = programs.map(|_| ProgramPlaces {
             store: self.server.programs.clone(),
             caller: self.client.caller(),
         });
         let subject = Subject { code, plugin, confirmed_by: self.confirmed_by(), programs };
-        let kinds = supported_kinds(&self.context);
         // Without questions now or earlier, no state is signed or verified, so that hashing the
         // input is wasted.
         let (purpose, input) = match kinds.is_empty() && round.state.is_none() {
