@@ -82,7 +82,8 @@ impl Dispatcher {
 
     /// Returns the error for a tool that the session presents by its programs alone: it names them.
     pub(super) fn not_presented(&self, session: &Session, tool: &Registered) -> ToolNotFound {
-        let presented = self.registry.tools().into_iter().filter(|tool| session.lists(tool));
+        let tools = self.registry.tools().into_iter();
+        let presented = tools.filter(|tool| self.floor.lists(session, tool));
         let names = presented.map(|tool| tool.definition().name().to_string()).collect();
         ToolNotFound::with(tool.definition().name().as_str(), names)
     }
