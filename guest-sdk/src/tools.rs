@@ -1,8 +1,9 @@
 //! Calls other tools while a tool runs, as far as the operator has granted that.
 //!
-//! Each call goes the same way as a call of the client: it is validated, decided by the policy, asked
-//! about if the policy says so, and run in a sandbox of its own. It takes its time, memory and file
-//! quotas from the call that makes it. A tool that another tool has called cannot call others.
+//! Each call goes the same way as a call of the client: it is validated, decided by the policy,
+//! asked about if the policy says so, and run in a sandbox of its own. It takes its time, memory
+//! and file quotas from the call that makes it. A tool that another tool has called cannot call
+//! others.
 //!
 //! ```
 //! use palisade_guest::{Result, tool, tools};

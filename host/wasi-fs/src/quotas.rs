@@ -152,8 +152,8 @@ impl Counter {
         self.limit.saturating_sub(self.used())
     }
 
-    /// Adds to the counter. If that would exceed the limit, adds nothing and returns the limit as an
-    /// error.
+    /// Adds to the counter. If that would exceed the limit, adds nothing and returns the limit as
+    /// an error.
     pub(super) fn take(&self, amount: u64) -> Result<(), u64> {
         let add = |used: u64| used.checked_add(amount).filter(|sum| *sum <= self.limit);
         let added = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);

@@ -19,7 +19,8 @@ use palisade_guest::{Error, Output, Result};
 use std::path::Path;
 use std::rc::Rc;
 
-/// The most calls inside each other of a program: the engine takes some 2 KiB of the stack for each.
+/// The most calls inside each other of a program: the engine takes some 2 KiB of the stack for
+/// each.
 const RECURSION: usize = 400;
 
 /// The name of the program as a source, by which its lines are told from those of `eval`.
@@ -74,8 +75,8 @@ pub(crate) fn function(context: &Context, name: &str, body: NativeFunctionPointe
     FunctionObjectBuilder::new(context.realm(), body).name(JsString::from(name)).build().into()
 }
 
-/// Runs the program as the body of a function, so that it may return a value: of an asynchronous one
-/// if it awaits anything.
+/// Runs the program as the body of a function, so that it may return a value: of an asynchronous
+/// one if it awaits anything.
 fn evaluated(begin: &str, program: &str, context: &mut Context) -> JsResult<JsValue> {
     // On the first line, so that the lines of the program keep their numbers.
     let text = [begin, program, "\n})()"].concat();

@@ -1,5 +1,5 @@
-//! Promises that a program rejects and that nothing handles: such a program has failed, though it went
-//! on.
+//! Promises that a program rejects and that nothing handles: such a program has failed, though it
+//! went on.
 
 use boa_engine::builtins::promise::{OperationType, PromiseState};
 use boa_engine::context::HostHooks;

@@ -33,8 +33,8 @@ pub(crate) fn success(value: &JsValue, context: &mut Context) -> JsResult<Output
     Ok(Output::new(content))
 }
 
-/// Returns the output of a program that threw this, with what it had printed. `indent` is the number
-/// of columns before the program on its first line.
+/// Returns the output of a program that threw this, with what it had printed. `indent` is the
+/// number of columns before the program on its first line.
 pub(crate) fn failure(error: &JsError, indent: u32, context: &mut Context) -> Output {
     let (told, place) = match error.try_native(context) {
         Ok(native) if matches!(native.kind, JsNativeErrorKind::RuntimeLimit) => {

@@ -18,8 +18,8 @@ pub(crate) struct Args {
     words: String,
 }
 
-/// Finds tools by words, and returns their declarations in TypeScript: what a program of `run_js` can
-/// call as `tools.NAME({…})`.
+/// Finds tools by words, and returns their declarations in TypeScript: what a program of `run_js`
+/// can call as `tools.NAME({…})`.
 #[tool(side_effects = "none", title = "Search tools")]
 pub(crate) fn search_tools(args: Args) -> String {
     found(&args.words)
@@ -55,8 +55,8 @@ pub(crate) fn found(words: &str) -> String {
     }
 }
 
-/// Returns how well a tool fits: words in its name count more than words in its description. Without
-/// words every tool fits.
+/// Returns how well a tool fits: words in its name count more than words in its description.
+/// Without words every tool fits.
 fn rank(tool: &Listed, words: &str) -> usize {
     let (name, description) = (tool.name.to_lowercase(), tool.description.to_lowercase());
     let words = words.to_lowercase();

@@ -18,8 +18,8 @@ use serde_json::{Map, Value};
 /// The most calls at once.
 const AT_ONCE: u64 = 32;
 
-/// Creates the object. Its members are made as they are asked for, so that a program which uses three
-/// tools does not pay for the description of a hundred.
+/// Creates the object. Its members are made as they are asked for, so that a program which uses
+/// three tools does not pay for the description of a hundred.
 pub(crate) fn build(context: &mut Context) -> JsObject {
     let target = ObjectInitializer::new(context).build();
     JsProxyBuilder::new(target).get(member).build(context).into()
@@ -31,7 +31,7 @@ fn member(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsVa
     Ok(match &*name.to_std_string_escaped() {
         "all" => function(context, "all", all).into(),
         "search" => function(context, "search", search).into(),
-        // Nobody can wait for `tools` itself, and it is no text.
+        // A program cannot await `tools` itself, or use it as a text.
         "then" | "toJSON" | "toString" | "valueOf" | "constructor" => JsValue::undefined(),
         _ => {
             let body = NativeFunction::from_copy_closure_with_captures(
@@ -120,8 +120,8 @@ fn request(
     })
 }
 
-/// Returns the line of the program that runs now. A text that the program evaluates has lines of its
-/// own, which would mislead.
+/// Returns the line of the program that runs now. A text that the program evaluates has lines of
+/// its own, which would mislead.
 fn line(context: &Context) -> Option<u32> {
     let is_program = |path: &SourcePath| match path {
         SourcePath::Path(path) => path.as_os_str() == PROGRAM,

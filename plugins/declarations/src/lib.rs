@@ -47,8 +47,8 @@ pub struct Declared {
     pub left_out: usize,
 }
 
-/// Returns the declarations of tools, in this order, in at most this number of bytes. Descriptions are
-/// shortened where not all tools have room otherwise.
+/// Returns the declarations of tools, in this order, in at most this number of bytes. Descriptions
+/// are shortened where not all tools have room otherwise.
 pub fn declare<'a, I>(tools: I, bytes: usize) -> Declared
 where
     I: IntoIterator<Item = Tool<'a>>,

@@ -25,8 +25,8 @@ pub(crate) struct Types<'a> {
 }
 
 impl<'a> Types<'a> {
-    /// Begins the types of this schema, in about this number of bytes, with comments of at most this
-    /// number of characters.
+    /// Begins the types of this schema, in about this number of bytes, with comments of at most
+    /// this number of characters.
     pub(crate) fn of(root: &'a Value, bytes: usize, comment: usize) -> Self {
         Self { root, left: bytes, comment }
     }
@@ -36,8 +36,8 @@ impl<'a> Types<'a> {
         self.typed(self.root, 0)
     }
 
-    /// Returns the parameters of a function with this input: one object, which may be left out if no
-    /// property is required.
+    /// Returns the parameters of a function with this input: one object, which may be left out if
+    /// no property is required.
     pub(crate) fn arguments(&mut self) -> String {
         let is_required = self.root["required"].as_array().is_some_and(|names| !names.is_empty());
         let mark = if is_required { "" } else { "?" };

@@ -1,4 +1,4 @@
-//! Programs that try to skip a stage: none has an effect that nobody has allowed.
+//! Programs that try to skip a stage: none has an effect without a permission or an answer.
 
 use super::{granting, program, run};
 use palisade::confirm::Answer;

@@ -1,5 +1,5 @@
-//! The tools of programs in the lists of a host: only with a grant, and with the declarations of what
-//! they may call.
+//! The tools of programs in the lists of a host: only with a grant, and with the declarations of
+//! what they may call.
 
 use super::{granting, output, program};
 use palisade::formats::{Format, Strictness};

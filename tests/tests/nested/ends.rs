@@ -1,4 +1,4 @@
-//! Ends: deadlines, cancellations, and places that nobody waits for.
+//! Ends of programs and their calls: deadlines, cancellations, and no deadlock.
 
 use super::{granting, making, results};
 use palisade::{Call, CallMode, json};

@@ -1,5 +1,5 @@
-//! The programs that wait for an answer, with the results of the calls that they have made. They stay
-//! in the server, for the time that a question may take.
+//! The programs that wait for an answer, with the results of the calls that they have made. They
+//! stay in the server, for the time that a question may take.
 
 use palisade::internal::ProgramRecord;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! The results of the calls that a program has made, for a call that ends with a question and is run
-//! again with the answer: none of the calls runs twice.
+//! The results of the calls that a program has made, for a call that ends with a question and is
+//! run again with the answer: none of the calls runs twice.
 
 use crate::execution::account::{Account, Charge};
 use crate::tool::{Digest, ErrorKind, ToolResult};

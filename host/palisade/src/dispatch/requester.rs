@@ -50,8 +50,8 @@ impl Requester {
         Self { call_confirmer: Some(call_confirmer), ..self }
     }
 
-    /// Sets the calls that the tool has made in earlier runs, for a caller that answers with a later
-    /// call.
+    /// Sets the calls that the tool has made in earlier runs, for a caller that answers with a
+    /// later call.
     #[must_use]
     #[doc(hidden)]
     pub fn with_record(self, record: Option<Arc<ProgramRecord>>) -> Self {

@@ -29,8 +29,8 @@ pub enum CacheMode {
     /// The user's cache directory, if there is a private one.
     #[default]
     Default,
-    /// This directory, which must be private and otherwise empty. Other runs hide it from their tools:
-    /// it is recorded in the user's state directory.
+    /// This directory, which must be private and otherwise empty. Other runs hide it from their
+    /// tools: it is recorded in the user's state directory.
     Directory(PathBuf),
     /// No cache: every start compiles.
     Off,

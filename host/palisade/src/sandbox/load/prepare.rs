@@ -148,7 +148,7 @@ impl Sandbox {
 }
 
 /// Notes in the definitions of a plugin that it sends requests or calls other tools, if it imports
-/// what does.
+/// an interface for that.
 fn with_reach(definitions: Vec<Definition>, imports: &[Import]) -> Vec<Definition> {
     let definitions = match imports::call_tools(imports) {
         true => definitions.into_iter().map(Definition::with_tool_calls).collect(),

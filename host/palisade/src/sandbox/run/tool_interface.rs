@@ -1,6 +1,6 @@
-//! The `palisade:tool/tools` interface: the calls that a running guest makes of other tools. They end
-//! before the guest does: at its deadline and its cancellation, which they share, the guest does not
-//! go on.
+//! The `palisade:tool/tools` interface: the calls that a running guest makes of other tools. They
+//! end before the guest does: at its deadline and its cancellation, which they share, the guest
+//! does not go on.
 
 use super::interrupt::Interrupted;
 use super::state::State;
