@@ -1,6 +1,7 @@
 //! A subscriber that records events and can react to them at once.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use palisade::events::{Envelope, Event, Subscriber};
@@ -8,10 +9,15 @@ use palisade::events::{Envelope, Event, Subscriber};
 /// A function called at each event.
 type Reaction = Arc<dyn Fn(&Event) + Send + Sync>;
 
-/// A recorder of every event about a call.
+/// The most messages of running calls that are recorded. The recorder is in the process whose
+/// memory the oracle measures, and a guest may send hundreds of thousands.
+const MAX_MESSAGES: usize = 20_000;
+
+/// A recorder of every event about a call, apart from messages beyond [`MAX_MESSAGES`].
 #[derive(Clone, Default)]
 pub struct Recorder {
     events: Arc<Mutex<Vec<Event>>>,
+    messages: Arc<AtomicUsize>,
     react: Option<Reaction>,
     more: Arc<tokio::sync::Notify>,
 }
@@ -20,7 +26,7 @@ impl Recorder {
     /// Creates a recorder that calls `react` at each event, on the thread of the call.
     #[must_use]
     pub fn reacting(react: impl Fn(&Event) + Send + Sync + 'static) -> Self {
-        Self { events: Arc::default(), react: Some(Arc::new(react)), more: Arc::default() }
+        Self { react: Some(Arc::new(react)), ..Self::default() }
     }
 
     /// Returns the recorded events.
@@ -64,6 +70,7 @@ impl Recorder {
     /// Clears the recorded events.
     pub fn forget(&self) {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.messages.store(0, Ordering::Relaxed);
     }
 
     /// Returns a description of each call that does not have exactly one terminal event, at its
@@ -89,6 +96,13 @@ impl Recorder {
         }
     }
 
+    /// Counts a message of a running call. Returns false if it is beyond the recorded ones.
+    fn has_room_for(&self, event: &Event) -> bool {
+        let is_message =
+            matches!(event, Event::Log(..) | Event::OutputDelta(..) | Event::Progress(..));
+        !is_message || self.messages.fetch_add(1, Ordering::Relaxed) < MAX_MESSAGES
+    }
+
     /// Returns the recorded terminal events.
     #[must_use]
     pub fn terminal(&self) -> Vec<Event> {
@@ -102,7 +116,9 @@ impl Subscriber for Recorder {
         if event.event.subject().is_none() {
             return;
         }
-        self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event.event.clone());
+        if self.has_room_for(&event.event) {
+            self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event.event.clone());
+        }
         if let Some(react) = &self.react {
             react(&event.event);
         }
@@ -133,5 +149,27 @@ mod tests {
         recorder.receive(&Envelope { seq: 0, time: std::time::SystemTime::UNIX_EPOCH, event });
         assert_eq!(recorder.unended(["a"]), Vec::<String>::new());
         assert_eq!(recorder.unended(["a", "b"]), ["`b` has 0 ends: []"]);
+    }
+
+    #[test]
+    fn recorded_messages_are_bounded() {
+        let recorder = Recorder::default();
+        let send = |event| {
+            recorder.receive(&Envelope { seq: 0, time: std::time::SystemTime::UNIX_EPOCH, event });
+        };
+        let subject = Subject {
+            call_id: CallId::new("a"),
+            tool: Arc::from("t"),
+            parent: None,
+            session_id: None,
+            turn_id: None,
+            side_effects: None,
+        };
+        for _ in 0..MAX_MESSAGES + 10 {
+            send(Event::OutputDelta(subject.clone(), "x".to_owned()));
+        }
+        send(Event::InputInvalid(subject, String::new()));
+        assert_eq!(recorder.events().len(), MAX_MESSAGES + 1);
+        assert_eq!(recorder.unended(["a"]), Vec::<String>::new());
     }
 }
