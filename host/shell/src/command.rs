@@ -5,7 +5,7 @@ pub(crate) mod output;
 
 pub(crate) use follow::{Completed, StopReason, Timeouts, input_timeout};
 
-use crate::process::{self, CommandSpec};
+use crate::process::{self, CommandSpec, HostStreams, Streams};
 use crate::tool::{CallParts, Setup};
 use palisade::ErrorKind;
 use palisade::sandbox::limits;
@@ -29,6 +29,9 @@ pub(crate) async fn run(
         kernel: setup.kernel,
         helper: setup.options.helper.clone(),
         limits: setup.options.limits,
+        streams: Streams::Output,
+        variables: Vec::new(),
+        readable: Vec::new(),
     };
     let mut stop = pin!(stop);
     let mut starting = pin!(process::start(spec)?);
@@ -48,7 +51,10 @@ pub(crate) async fn run(
             None => stop.await,
         }
     };
-    let stdout = ChildStdout::from_std(running.take_output()?)?;
+    let HostStreams::Output(output) = running.take_streams()? else {
+        return Err(ErrorKind::internal("a command has the pipes of a service"));
+    };
+    let stdout = ChildStdout::from_std(output.into())?;
     Ok(follow::follow(running, stdout, stop, call.sink, setup.timeouts).await)
 }
 

@@ -16,7 +16,7 @@ use crate::start_error::StartError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::os::fd::BorrowedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The oldest sufficient Landlock version: before version 3 (truncation) a command could truncate
 /// any file of the user.
@@ -39,6 +39,8 @@ pub(crate) struct Bounds<'a> {
     pub(crate) workspace: BorrowedFd<'a>,
     /// The private home directory, which the command may change.
     pub(crate) home: &'a Path,
+    /// Further files and directories that the command may read and execute.
+    pub(crate) readable: &'a [PathBuf],
     pub(crate) network: Network,
     /// The threads of a process that the command must not signal. The calling thread is added in
     /// any case.

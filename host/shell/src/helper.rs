@@ -18,7 +18,7 @@ pub use reaper::{HelperError, hold_command};
 use crate::confine::Confined;
 use crate::launch::LaunchRequest;
 use crate::process::{
-    CommandSpec, ExitNotifier, ExitStatus, KillHandle, RunningCommand, StartSender,
+    CommandSpec, ExitNotifier, ExitStatus, HostStreams, KillHandle, RunningCommand, StartSender,
 };
 use crate::{ShellHelper, environment};
 use palisade::ErrorKind;
@@ -34,7 +34,7 @@ use std::net::Shutdown;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 /// The read timeout of a helper that was told to end its command. A working helper sends
@@ -49,7 +49,7 @@ pub(crate) struct SupervisedCommand {
     helper: Child,
     control: UnixStream,
     confined: Confined,
-    output: ChildStdout,
+    streams: HostStreams,
     /// The shell, to be killed directly if its helper is killed.
     shell: Option<(Pid, OwnedFd)>,
 }
@@ -65,7 +65,7 @@ pub(crate) fn launch(
     let (mut control, helper_end) = UnixStream::pair()?;
     let mut helper = spawn(spec, program, helper_end)?;
     let request = Request { launch: request.clone(), limits: spec.limits };
-    let (reply, output) = match handshake(&mut control, &request, is_over) {
+    let (reply, streams) = match handshake(&mut control, &request, is_over) {
         Ok(Some(answered)) => answered,
         Ok(None) => {
             abandon(&mut control, &mut helper);
@@ -87,7 +87,7 @@ pub(crate) fn launch(
             // valid.
             let open = |shell| Some((shell, pidfd_open(shell, PidfdFlags::empty()).ok()?));
             let shell = Pid::from_raw(shell).and_then(open);
-            Ok(SupervisedCommand { helper, control, confined, output, shell })
+            Ok(SupervisedCommand { helper, control, confined, streams, shell })
         }
         Reply::Refused(error) => {
             let _ = helper.wait();
@@ -119,24 +119,25 @@ fn spawn(
     })
 }
 
-/// Sends the request and the write end of the output pipe. Returns the first reply and the read end
-/// of the pipe, or `None` if the call is over before the reply arrives.
+/// Sends the request and the command's ends of its pipes. Returns the first reply and the other
+/// ends, or `None` if the call is over before the reply arrives.
 fn handshake(
     control: &mut UnixStream,
     request: &Request,
     is_over: impl Fn() -> bool,
-) -> io::Result<Option<(Reply, ChildStdout)>> {
-    // One pipe for both streams keeps the order of the writes.
-    let (reader, writer) = io::pipe()?;
+) -> io::Result<Option<(Reply, HostStreams)>> {
+    let (streams, its_streams) = request.launch.streams.open()?;
     protocol::send(control, request)?;
-    protocol::send_descriptor(control, writer.as_fd())?;
-    drop(writer);
+    for descriptor in its_streams.descriptors() {
+        protocol::send_descriptor(control, descriptor.as_fd())?;
+    }
+    drop(its_streams);
     while !is_readable(control)? {
         if is_over() {
             return Ok(None);
         }
     }
-    Ok(Some((protocol::receive(control)?, OwnedFd::from(reader).into())))
+    Ok(Some((protocol::receive(control)?, streams)))
 }
 
 /// Waits for a message or the end of the socket, at most [`POLL_INTERVAL`].
@@ -168,7 +169,7 @@ fn abandon(control: &mut UnixStream, helper: &mut Child) {
 
 /// Hands the command over, waits until its helper reports its end, and then for the helper itself.
 pub(crate) fn attend(supervised: SupervisedCommand, home: &Path, sender: StartSender) {
-    let SupervisedCommand { mut helper, mut control, confined, output, shell } = supervised;
+    let SupervisedCommand { mut helper, mut control, confined, streams, shell } = supervised;
     let (handle, ending) = match HelperHandle::new(&control) {
         Ok(pair) => pair,
         // Dropping the socket makes the helper end its command and exit.
@@ -179,7 +180,7 @@ pub(crate) fn attend(supervised: SupervisedCommand, home: &Path, sender: StartSe
             return drop(sender.send(Err(error.into())));
         }
     };
-    let (running, notifier) = RunningCommand::new(KillHandle::Helper(handle), confined, output);
+    let (running, notifier) = RunningCommand::new(KillHandle::Helper(handle), confined, streams);
     // If the call was dropped meanwhile, its handle was dropped with it.
     drop(sender.send(Ok(running)));
     let ExitNotifier { exit, cleaned_up } = notifier;

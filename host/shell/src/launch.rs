@@ -1,7 +1,7 @@
 //! Starts the shell with its environment and its confinement.
 
 use crate::confine::{self, Bounds, Confined, Kernel};
-use crate::process::STACK;
+use crate::process::{STACK, Streams};
 use crate::start_error::StartError;
 use crate::{Confinement, Network, environment};
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,11 @@ pub(crate) struct LaunchRequest {
     pub(crate) time_zone: Option<String>,
     pub(crate) confinement: Confinement,
     pub(crate) network: Network,
+    pub(crate) streams: Streams,
+    /// Further variables of its environment, which replace those of the same names.
+    pub(crate) variables: Vec<(String, String)>,
+    /// Further files and directories that a confined command may read and execute.
+    pub(crate) readable: Vec<PathBuf>,
 }
 
 /// The place where a command runs.
@@ -40,12 +45,12 @@ pub(crate) struct LaunchSite<'a> {
 pub(crate) fn launch(
     request: &LaunchRequest,
     site: LaunchSite<'_>,
-    output: [Stdio; 2],
+    streams: [Stdio; 3],
 ) -> Result<(Child, Confined), StartError> {
-    // The write ends are closed with the thread: an open one would prevent the end of the output.
+    // The command's ends are closed with the thread: an open one would prevent the end of a stream.
     thread::scope(|scope| {
         let thread = thread::Builder::new().name("palisade-confined".to_owned()).stack_size(STACK);
-        let thread = thread.spawn_scoped(scope, || from_this_thread(request, site, output))?;
+        let thread = thread.spawn_scoped(scope, || from_this_thread(request, site, streams))?;
         thread.join().unwrap_or_else(|_| {
             Err(StartError::Internal("the thread that confines it panicked".to_owned()))
         })
@@ -57,19 +62,21 @@ pub(crate) fn launch(
 fn from_this_thread(
     request: &LaunchRequest,
     site: LaunchSite<'_>,
-    output: [Stdio; 2],
+    streams: [Stdio; 3],
 ) -> Result<(Child, Confined), StartError> {
     // Before the confinement: the list of inherited descriptors is in `/proc`.
     let mut command = environment::shell_command(&request.command, request.confinement)?;
-    let [stdout, stderr] = output;
+    let [stdin, stdout, stderr] = streams;
     command.env_clear().envs(environment::variables(&request.home, request.time_zone.as_deref()));
-    command.stdin(Stdio::null()).stdout(stdout).stderr(stderr).process_group(0);
+    command.envs(request.variables.iter().map(|(name, value)| (name, value)));
+    command.stdin(stdin).stdout(stdout).stderr(stderr).process_group(0);
     if let Some(directory) = site.directory {
         command.current_dir(directory);
     }
     let bounds = Bounds {
         workspace: site.workspace,
         home: &request.home,
+        readable: &request.readable,
         network: request.network,
         protected_threads: site.protected_threads,
     };

@@ -37,6 +37,7 @@ mod helper;
 mod launch;
 mod options;
 mod process;
+mod service;
 mod start_error;
 #[cfg(test)]
 mod tests;
@@ -46,4 +47,5 @@ pub use confine::landlock_abi;
 #[cfg(target_os = "linux")]
 pub use helper::{HelperError, hold_command};
 pub use options::{Confinement, Network, ShellHelper, ShellLimits, ShellOptions};
+pub use service::{Service, ServiceCommand, ServiceProcess};
 pub use tool::Shell;

@@ -132,6 +132,12 @@ impl ShellOptions {
         self
     }
 
+    /// Returns the confinement, and the network access of confined commands.
+    #[must_use]
+    pub fn rights(&self) -> (Confinement, Network) {
+        (self.confinement, self.network)
+    }
+
     /// Sets the program that supervises the processes of each command.
     #[must_use]
     pub fn helper(mut self, helper: ShellHelper) -> Self {

@@ -6,16 +6,21 @@
 
 mod direct;
 mod running;
+mod streams;
 
 pub(crate) use running::{ExceededLimit, ExitStatus, RunningCommand};
 #[cfg(target_os = "linux")]
 pub(crate) use running::{ExitNotifier, KillHandle};
+#[cfg(target_os = "linux")]
+pub(crate) use streams::CommandStreams;
+pub(crate) use streams::{HostStreams, Streams};
 
 use crate::confine::Kernel;
 use crate::launch::LaunchRequest;
 use crate::{Confinement, Network, ShellHelper, ShellLimits, environment};
 use palisade::workspace::Workspace;
 use palisade::{ErrorKind, Limit};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{io, thread};
@@ -41,6 +46,11 @@ pub(crate) struct CommandSpec {
     pub(crate) helper: Option<Arc<ShellHelper>>,
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only a helper counts"))]
     pub(crate) limits: ShellLimits,
+    pub(crate) streams: Streams,
+    /// Further variables of its environment.
+    pub(crate) variables: Vec<(String, String)>,
+    /// Further files and directories that it may read and execute, if it is confined.
+    pub(crate) readable: Vec<PathBuf>,
 }
 
 impl CommandSpec {
@@ -52,6 +62,9 @@ impl CommandSpec {
             time_zone: environment::time_zone(),
             confinement: self.confinement,
             network: self.network,
+            streams: self.streams,
+            variables: self.variables.clone(),
+            readable: self.readable.clone(),
         })
     }
 }

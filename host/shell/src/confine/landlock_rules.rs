@@ -85,6 +85,10 @@ pub(super) fn restrict(bounds: Bounds<'_>) -> Result<u32, Box<dyn Error>> {
             AccessFs::from_read(NEWEST_ABI),
         ))?
         .add_rules::<_, _, _, RulesetError>(path_beneath_rules(
+            bounds.readable,
+            AccessFs::from_read(NEWEST_ABI),
+        ))?
+        .add_rules::<_, _, _, RulesetError>(path_beneath_rules(
             settings(),
             AccessFs::ReadFile | AccessFs::ReadDir,
         ))?

@@ -23,6 +23,7 @@ pub fn landlock_abi(workspace: &Arc<Workspace>) -> Result<u32, ErrorKind> {
         let bounds = Bounds {
             workspace: workspace.dir().as_fd(),
             home: &path,
+            readable: &[],
             network: Network::Closed,
             protected_threads: &[],
         };

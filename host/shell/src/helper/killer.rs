@@ -9,7 +9,7 @@ use super::reaper::HIGHEST_PRIORITY;
 use crate::Confinement;
 use crate::confine::{self, Confined, Kernel};
 use crate::launch::{self, LaunchRequest, LaunchSite};
-use crate::process::STACK;
+use crate::process::{CommandStreams, STACK};
 use crate::start_error::StartError;
 use rustix::io::Errno;
 use rustix::process::{
@@ -41,11 +41,11 @@ impl Killer {
 pub(super) fn start(
     request: LaunchRequest,
     workspace: OwnedFd,
-    output: OwnedFd,
+    streams: CommandStreams,
 ) -> Result<(Child, Confined, Killer), StartError> {
     let (requests, kills) = channel();
     let (outcome_sender, outcome) = channel();
-    let run = move || serve(&request, &workspace, output, &outcome_sender, &kills);
+    let run = move || serve(&request, &workspace, streams, &outcome_sender, &kills);
     thread::Builder::new().name("palisade-killer".to_owned()).stack_size(STACK).spawn(run)?;
     let panicked = |_| StartError::Internal("the thread that has it started panicked".to_owned());
     let (child, confined) = outcome.recv().map_err(panicked)??;
@@ -57,7 +57,7 @@ type Outcome = Result<(Child, Confined), StartError>;
 fn serve(
     request: &LaunchRequest,
     workspace: &OwnedFd,
-    output: OwnedFd,
+    streams: CommandStreams,
     outcome: &Sender<Outcome>,
     kills: &Receiver<Sender<()>>,
 ) {
@@ -68,7 +68,7 @@ fn serve(
         Confinement::Landlock => confine::scope_signals(),
         Confinement::Unconfined => Ok(()),
     };
-    let started = scoped.and_then(|()| launch(request, workspace, output, &protected_threads));
+    let started = scoped.and_then(|()| launch(request, workspace, streams, &protected_threads));
     let is_scoped = host.is_some_and(HostProcess::is_out_of_reach);
     // Raise the priority for the final kill. Best effort: only root may.
     let _ = setpriority_process(None, HIGHEST_PRIORITY);
@@ -88,17 +88,16 @@ fn serve(
 fn launch(
     request: &LaunchRequest,
     workspace: &OwnedFd,
-    output: OwnedFd,
+    streams: CommandStreams,
     protected_threads: &[i32],
 ) -> Outcome {
-    let output = [output.try_clone()?.into(), output.into()];
     let site = LaunchSite {
         workspace: workspace.as_fd(),
         directory: None,
         protected_threads,
         kernel: Kernel::Running,
     };
-    launch::launch(request, site, output)
+    launch::launch(request, site, streams.into_stdio()?)
 }
 
 /// The host: a process outside of the command that this thread could signal before it was confined.

@@ -5,7 +5,7 @@ use super::cgroup::Cgroup;
 use super::killer::{self, Killer};
 use super::process_tree;
 use super::protocol::{self, KILL, Reply, Request, TERMINATE};
-use crate::process::{ExceededLimit, ExitStatus};
+use crate::process::{CommandStreams, ExceededLimit, ExitStatus};
 use crate::start_error::StartError;
 use crate::{Confinement, ShellLimits, environment};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -69,7 +69,8 @@ pub fn hold_command() -> Result<(), HelperError> {
     let _ = setsid();
     let mut control = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let request: Request = protocol::receive(&mut control).map_err(|_| HelperError::NoHost)?;
-    let output = protocol::receive_descriptor(&control)?;
+    let receive = || protocol::receive_descriptor(&control);
+    let streams = CommandStreams::receive(request.launch.streams, receive)?;
     set_child_subreaper(Some(getpid())).map_err(io::Error::from)?;
     let home = request.launch.home.clone();
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -78,7 +79,7 @@ pub fn hold_command() -> Result<(), HelperError> {
     let group = Cgroup::enter(request.limits);
     let is_counted = group.as_ref().is_some_and(|group| counts_all(group, confinement));
     let started = if is_counted || !process_tree::may_be_hidden() {
-        killer::start(request.launch, workspace, output)
+        killer::start(request.launch, workspace, streams)
     } else {
         Err(StartError::HiddenProcesses)
     };

@@ -1,17 +1,16 @@
 //! A command without a helper: this process starts the shell and signals its process group.
 
 use super::running::{ExitStatus, KillHandle, RunningCommand};
-use super::{CommandSpec, StartSender};
+use super::{CommandSpec, HostStreams, StartSender};
 use crate::confine::Confined;
 use crate::environment;
 use crate::launch::{self, LaunchRequest, LaunchSite};
 use crate::start_error::StartError;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::convert::Infallible;
-use std::io;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::AsFd as _;
 use std::path::Path;
-use std::process::{Child, ChildStdout};
+use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 
@@ -48,15 +47,13 @@ impl Drop for ProcessGroup {
 /// A shell that was just started, with its output.
 pub(super) struct Launched {
     child: Child,
-    output: ChildStdout,
+    streams: HostStreams,
     confined: Confined,
 }
 
 /// Starts the shell. The host's other threads stay unconfined.
 pub(super) fn launch(spec: &CommandSpec, request: &LaunchRequest) -> Result<Launched, StartError> {
-    // One pipe for both streams keeps the order of the writes.
-    let (reader, writer) = io::pipe()?;
-    let output = [writer.try_clone()?.into(), writer.into()];
+    let (streams, its_streams) = request.streams.open()?;
     let directory = environment::working_directory(&spec.workspace);
     let site = LaunchSite {
         workspace: spec.workspace.dir().as_fd(),
@@ -64,19 +61,19 @@ pub(super) fn launch(spec: &CommandSpec, request: &LaunchRequest) -> Result<Laun
         protected_threads: &[],
         kernel: spec.kernel,
     };
-    let (child, confined) = launch::launch(request, site, output)?;
-    Ok(Launched { child, output: OwnedFd::from(reader).into(), confined })
+    let (child, confined) = launch::launch(request, site, its_streams.into_stdio()?)?;
+    Ok(Launched { child, streams, confined })
 }
 
 /// Hands the command over, waits for its end and reports it, and reaps the shell when its group is
 /// no longer needed.
 pub(super) fn attend(launched: Launched, home: &Path, sender: StartSender) {
-    let Launched { mut child, output, confined } = launched;
+    let Launched { mut child, streams, confined } = launched;
     let leader = Pid::from_child(&child);
     let is_lost = Arc::new(AtomicBool::new(false));
     let (release, released) = mpsc::channel();
     let group = ProcessGroup { leader, is_lost: is_lost.clone(), _release: release };
-    let (running, notifier) = RunningCommand::new(KillHandle::Group(group), confined, output);
+    let (running, notifier) = RunningCommand::new(KillHandle::Group(group), confined, streams);
     // If the call was dropped meanwhile, the group was dropped as well, which kills the command.
     drop(sender.send(Ok(running)));
     let status = wait_without_reaping(leader);

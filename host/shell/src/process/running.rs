@@ -1,13 +1,13 @@
 //! A running command, as the call sees it: its exit, its output, and a handle to kill it.
 
 use super::direct::ProcessGroup;
+use super::streams::HostStreams;
 use crate::confine::Confined;
 #[cfg(target_os = "linux")]
 use crate::helper::HelperHandle;
 use palisade::ErrorKind;
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
-use std::process::ChildStdout;
 use tokio::sync::oneshot;
 
 /// How a shell ended.
@@ -43,7 +43,7 @@ pub(crate) struct RunningCommand {
     /// Completes when the processes are reaped and the home directory is removed, after the handle
     /// was dropped.
     pub(crate) cleaned_up: oneshot::Receiver<()>,
-    output: Option<ChildStdout>,
+    streams: Option<HostStreams>,
 }
 
 /// The messages that the attending thread still has to send.
@@ -56,21 +56,21 @@ impl RunningCommand {
     pub(crate) fn new(
         processes: KillHandle,
         confined: Confined,
-        output: ChildStdout,
+        streams: HostStreams,
     ) -> (Self, ExitNotifier) {
         let (exit_sender, exit) = oneshot::channel();
         let (cleanup_sender, cleaned_up) = oneshot::channel();
         (
-            Self { processes, confined, exit, cleaned_up, output: Some(output) },
+            Self { processes, confined, exit, cleaned_up, streams: Some(streams) },
             ExitNotifier { exit: exit_sender, cleaned_up: cleanup_sender },
         )
     }
 
-    /// Returns the read end of the command's output; only once.
-    pub(crate) fn take_output(&mut self) -> Result<ChildStdout, ErrorKind> {
-        self.output
+    /// Returns the host's ends of the command's pipes; only once.
+    pub(crate) fn take_streams(&mut self) -> Result<HostStreams, ErrorKind> {
+        self.streams
             .take()
-            .ok_or_else(|| ErrorKind::internal("the output of a command was taken twice"))
+            .ok_or_else(|| ErrorKind::internal("the pipes of a command were taken twice"))
     }
 }
 
