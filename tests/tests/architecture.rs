@@ -4,6 +4,8 @@
 mod budgets;
 #[path = "architecture/layers.rs"]
 mod layers;
+#[path = "architecture/orders.rs"]
+mod orders;
 #[path = "architecture/recipes.rs"]
 mod recipes;
 

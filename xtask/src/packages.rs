@@ -14,7 +14,7 @@ use std::process::Command;
 const GUESTS: [&str; 2] = ["palisade-guest-macros", "palisade-guest"];
 
 /// The crates for hosts, dependencies first.
-const HOSTS: [&str; 15] = [
+const HOSTS: [&str; 16] = [
     "palisade-wasip2",
     "palisade-declarations",
     "palisade-plugins",
@@ -25,6 +25,7 @@ const HOSTS: [&str; 15] = [
     "palisade-shell",
     "palisade-trust",
     "palisade-mcp",
+    "palisade-mcp-client",
     "palisade-net",
     "palisade-store",
     "palisade-server",

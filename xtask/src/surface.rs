@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// The published libraries.
-const LIBRARIES: [&str; 15] = [
+const LIBRARIES: [&str; 16] = [
     "palisade",
     "palisade_author",
     "palisade_declarations",
@@ -20,6 +20,7 @@ const LIBRARIES: [&str; 15] = [
     "palisade_guest",
     "palisade_guest_macros",
     "palisade_mcp",
+    "palisade_mcp_client",
     "palisade_net",
     "palisade_schema",
     "palisade_server",

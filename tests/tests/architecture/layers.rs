@@ -1,5 +1,6 @@
 //! Checks by parsing which modules and crates each source names.
 
+use super::orders::{LIBRARY, Layers, MCP, ORDERS, SERVER, SOURCES};
 use super::{read, rust_files, without_tests};
 use palisade_tests::circles::{self, circles, folders};
 use palisade_tests::sources::{module_of, named};
@@ -7,88 +8,6 @@ use std::collections::BTreeSet;
 
 /// The telemetry exporter, which is compiled only with its feature.
 const TELEMETRY: &str = "host/cli/src/cli/otel";
-
-/// The modules of a crate in their order: each may use only those before it.
-struct Layers {
-    sources: &'static str,
-    order: &'static [&'static str],
-}
-
-/// The library `palisade`, in the order of ARCHITECTURE.md.
-const LIBRARY: Layers = Layers {
-    sources: "host/palisade/src/",
-    order: &[
-        "tool",
-        "workspace",
-        "execution",
-        "sandbox",
-        "registry",
-        "plugins",
-        "policy",
-        "confirm",
-        "events",
-        "session",
-        "dispatch",
-        "host",
-        "internal",
-    ],
-};
-
-/// The MCP server, in the order of its `lib.rs`.
-const MCP: Layers = Layers {
-    sources: "host/mcp/src/",
-    order: &[
-        "settings",
-        "rate_limit",
-        "http",
-        "protocol",
-        "messages",
-        "sessions",
-        "questions",
-        "clients",
-        "telemetry",
-        "state",
-        "lists",
-        "calls",
-        "handler",
-        "transport",
-        "server",
-    ],
-};
-
-/// The HTTP API, the journal and the console, in the order of its `lib.rs`.
-const SERVER: Layers = Layers {
-    sources: "host/server/src/",
-    order: &[
-        "role",
-        "journal",
-        "recorder",
-        "confirmations",
-        "metrics",
-        "settings",
-        "wiring",
-        "live",
-        "console",
-        "api",
-        "server",
-    ],
-};
-
-/// The approvals of plugins, in the order of its `lib.rs`.
-const TRUST: Layers = Layers {
-    sources: "host/trust/src/",
-    order: &[
-        "canonical",
-        "words",
-        "fit",
-        "version",
-        "signature",
-        "lock",
-        "difference",
-        "locked",
-        "review",
-    ],
-};
 
 /// A dependency, and the folders and files that may name it or a crate of its family.
 struct Dependency {
@@ -102,7 +21,7 @@ const LANDLOCK: [&str; 2] = [CONFINE, "host/palisade/src/sandbox/compile/child.r
 const CONFINE: &str = "host/shell/src/confine";
 const DEPENDENCIES: [Dependency; 13] = [
     Dependency { name: "wasmtime", users: &ENGINE },
-    Dependency { name: "rmcp", users: &["host/mcp/"] },
+    Dependency { name: "rmcp", users: &["host/mcp/", "host/mcp-client/"] },
     Dependency { name: "seccompiler", users: &[CONFINE] },
     Dependency { name: "landlock", users: &LANDLOCK },
     Dependency { name: "minisign_verify", users: &["host/trust/src/signature.rs"] },
@@ -235,7 +154,7 @@ fn is_foreign(source: &Source, name: &str) -> bool {
 
 /// Returns true if a path leads to a module above the source's own.
 fn is_upward(source: &Source, name: &str) -> bool {
-    [LIBRARY, MCP, SERVER, TRUST].iter().any(|layers| layers.leads_upward(source, name))
+    ORDERS.iter().any(|layers| layers.leads_upward(source, name))
 }
 
 impl Layers {
@@ -378,7 +297,7 @@ fn no_timeout_depends_on_the_wall_clock() {
 
 #[test]
 fn every_module_has_its_place_in_the_order() {
-    for Layers { sources, order } in [LIBRARY, MCP, SERVER] {
+    for Layers { sources, order } in [LIBRARY, MCP, SERVER, SOURCES] {
         let root = read(&format!("{sources}lib.rs"));
         let declared = root.lines().filter_map(|line| {
             let line = line.strip_prefix("pub ").unwrap_or(line);

@@ -1,0 +1,273 @@
+//! A connection to a server: its start, its list of tools, and calls.
+
+use crate::handler::Handler;
+use crate::offer::{MAX_TOOLS, MAX_WORDS, Offer, OfferedTool};
+use crate::process::Watched;
+use crate::reach::{Reach, ServerCommand};
+use crate::wire::{Fault, Lines};
+use crate::{output, runtime};
+use palisade::execution::Sink;
+use palisade::tool::text::{cut, visible};
+use palisade::workspace::Workspace;
+use palisade::{ErrorKind, ExecutionKind, ToolOutput};
+use palisade_shell::Service;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientRequest, PaginatedRequestParams, ServerResult,
+};
+use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RunningService, ServiceError};
+use rmcp::{RoleClient, serve_client};
+use serde_json::{Map, Value};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::io::BufReader;
+use tokio_util::sync::CancellationToken;
+
+/// The time for starting a server and for its list of tools. A server may be fetched from a
+/// registry when it is started for the first time.
+const START_TIME: Duration = Duration::from_secs(120);
+/// The most pages of a list of tools.
+const MAX_PAGES: usize = 64;
+/// The longest message of a server in an error, in bytes.
+const MAX_MESSAGE: usize = 4 << 10;
+
+/// The error of a server that cannot be reached, or that has ended.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The program cannot be started or confined.
+    #[error("{0}")]
+    NotStarted(ErrorKind),
+    /// It did not answer in time.
+    #[error("it did not answer within {} s", START_TIME.as_secs())]
+    TimedOut,
+    /// It ended, or the connection to it did.
+    #[error("{0}")]
+    Ended(String),
+    /// It offers more than is accepted.
+    #[error("{0}")]
+    TooMuch(&'static str),
+}
+
+/// Starts a server and returns what it offers. The server is stopped again.
+///
+/// # Errors
+///
+/// [`ConnectError`] if it cannot be reached, or offers more than is accepted.
+pub async fn look(reach: &Reach, workspace: Arc<Workspace>) -> Result<Offer, ConnectError> {
+    let connection = Connection::open(reach.clone(), workspace).await?;
+    Ok(connection.offer().as_ref().clone())
+}
+
+/// A connection, which is closed on drop.
+pub(crate) struct Connection {
+    service: RunningService<RoleClient, Handler>,
+    process: Watched,
+    fault: Fault,
+    offer: Mutex<Arc<Offer>>,
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").field("process", &self.process).finish_non_exhaustive()
+    }
+}
+
+impl Connection {
+    /// Starts a server for calls in a workspace, and asks it for its tools.
+    pub(crate) async fn open(
+        reach: Reach,
+        workspace: Arc<Workspace>,
+    ) -> Result<Self, ConnectError> {
+        let open = async move {
+            let Reach::Command(command) = reach;
+            Self::start(&command, &workspace).await
+        };
+        let opening = runtime::spawn(async move { tokio::time::timeout(START_TIME, open).await });
+        let opening = opening.map_err(|error| ConnectError::NotStarted(error.into()))?;
+        let lost = |_| ConnectError::Ended("its task was lost".to_owned());
+        opening.await.map_err(lost)?.unwrap_or(Err(ConnectError::TimedOut))
+    }
+
+    async fn start(
+        command: &ServerCommand,
+        workspace: &Arc<Workspace>,
+    ) -> Result<Self, ConnectError> {
+        let started = Service::start(&command.command, &command.options, workspace).await;
+        let Service { input, output, errors, process } =
+            started.map_err(ConnectError::NotStarted)?;
+        let process = Watched::new(process, errors);
+        let fault = Fault::default();
+        let handler = Handler::new(workspace.root());
+        let lines = Lines::new(BufReader::new(output), input, handler.clone(), fault.clone());
+        let served = serve_client(handler, lines).await;
+        let service = match served {
+            Ok(service) => service,
+            Err(error) => return Err(why(&process, &fault, &error.to_string()).await),
+        };
+        let offer = match list(service.peer()).await {
+            Ok(offer) => offer,
+            Err(ListError::TooMuch(reason)) => return Err(ConnectError::TooMuch(reason)),
+            Err(ListError::Failed(error)) => {
+                return Err(why(&process, &fault, &error.to_string()).await);
+            }
+        };
+        Ok(Self { service, process, fault, offer: Mutex::new(offer.into()) })
+    }
+
+    /// Returns what the server offered when it was asked last.
+    pub(crate) fn offer(&self) -> Arc<Offer> {
+        self.offer.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Asks the server for its tools again if it has said that they are others.
+    pub(crate) async fn refresh(self: Arc<Self>) -> Result<(), ConnectError> {
+        if !self.service.service().take_new_list() {
+            return Ok(());
+        }
+        let lost = |_| ConnectError::Ended("its task was lost".to_owned());
+        let refresh = async move {
+            let listed = tokio::time::timeout(START_TIME, list(self.service.peer())).await;
+            let offer = match listed.map_err(|_| ConnectError::TimedOut)? {
+                Ok(offer) => offer,
+                Err(error) => return Err(self.list_error(error).await),
+            };
+            *self.offer.lock().unwrap_or_else(PoisonError::into_inner) = offer.into();
+            Ok(())
+        };
+        let refreshing = runtime::spawn(refresh);
+        refreshing.map_err(|error| ConnectError::NotStarted(error.into()))?.await.map_err(lost)?
+    }
+
+    async fn list_error(&self, error: ListError) -> ConnectError {
+        match error {
+            ListError::TooMuch(reason) => ConnectError::TooMuch(reason),
+            ListError::Failed(error) => why(&self.process, &self.fault, &error.to_string()).await,
+        }
+    }
+
+    /// Returns true if the connection has ended, so that it serves no more calls.
+    pub(crate) fn is_over(&self) -> bool {
+        self.service.is_closed() || self.service.peer().is_transport_closed()
+    }
+
+    /// Calls a tool by the name that the server gives it. Dropping the future or cancelling the
+    /// token cancels the call at the server.
+    pub(crate) async fn call(
+        self: Arc<Self>,
+        tool: String,
+        input: Map<String, Value>,
+        sink: Arc<dyn Sink>,
+        cancel: &CancellationToken,
+    ) -> Result<ToolOutput, ErrorKind> {
+        let stop = cancel.child_token();
+        let _stop_on_drop = stop.clone().drop_guard();
+        let call = async move { self.run(tool, input, sink, stop).await };
+        runtime::spawn(call)?.await.map_err(|_| ErrorKind::internal("the call's task was lost"))?
+    }
+
+    async fn run(
+        &self,
+        tool: String,
+        input: Map<String, Value>,
+        sink: Arc<dyn Sink>,
+        stop: CancellationToken,
+    ) -> Result<ToolOutput, ErrorKind> {
+        let params = CallToolRequestParams::new(tool).with_arguments(input);
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let send =
+            self.service.peer().send_cancellable_request(request, PeerRequestOptions::no_options());
+        let sent = tokio::select! {
+            biased;
+            () = stop.cancelled() => return Err(ErrorKind::Cancelled),
+            sent = send => sent,
+        };
+        let mut handle: RequestHandle<RoleClient> = match sent {
+            Ok(handle) => handle,
+            Err(error) => return Err(self.failure(error).await),
+        };
+        let _followed = self.service.service().follow(handle.progress_token.clone(), sink);
+        let answered = tokio::select! {
+            biased;
+            () = stop.cancelled() => {
+                let _ = handle.cancel(Some("the caller stopped the call".to_owned())).await;
+                return Err(ErrorKind::Cancelled);
+            }
+            answered = &mut handle.rx => answered.unwrap_or(Err(ServiceError::TransportClosed)),
+        };
+        match answered {
+            Ok(ServerResult::CallToolResult(result)) => output::to_output(result)
+                .map_err(|reason| ErrorKind::execution(ExecutionKind::Contract, reason)),
+            Ok(_) => Err(ErrorKind::execution(
+                ExecutionKind::Contract,
+                "it answered with something else than the result of a tool",
+            )),
+            Err(error) => Err(self.failure(error).await),
+        }
+    }
+
+    /// Returns the error of a call that has no result.
+    async fn failure(&self, error: ServiceError) -> ErrorKind {
+        match error {
+            ServiceError::McpError(error) => {
+                let message = visible(cut(&error.message, MAX_MESSAGE));
+                ErrorKind::execution(ExecutionKind::Failed, message)
+            }
+            other => {
+                let ended = why(&self.process, &self.fault, &other.to_string()).await;
+                ErrorKind::execution(ExecutionKind::Failed, ended.to_string())
+            }
+        }
+    }
+}
+
+/// Says why a connection has ended: the exceeded bound, the end of the process, or what the
+/// protocol says.
+async fn why(process: &Watched, fault: &Fault, otherwise: &str) -> ConnectError {
+    if let Some(fault) = fault.get() {
+        return ConnectError::Ended(format!("{fault}, and was stopped"));
+    }
+    // A program that has closed its output usually ends.
+    let _ = tokio::time::timeout(Duration::from_secs(1), process.ended()).await;
+    let otherwise = || format!("the connection failed: {}", visible(cut(otherwise, MAX_MESSAGE)));
+    ConnectError::Ended(process.report().unwrap_or_else(otherwise))
+}
+
+enum ListError {
+    Failed(ServiceError),
+    TooMuch(&'static str),
+}
+
+/// Asks a server for its tools, page by page.
+async fn list(peer: &Peer<RoleClient>) -> Result<Offer, ListError> {
+    let mut tools: Vec<OfferedTool> = Vec::new();
+    let mut words = 0;
+    let mut cursor = None;
+    for _ in 0..MAX_PAGES {
+        let page = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+        let page = peer.list_tools(page).await.map_err(ListError::Failed)?;
+        for tool in page.tools.into_iter().map(OfferedTool::from) {
+            words += tool.length();
+            if tools.len() == MAX_TOOLS {
+                return Err(ListError::TooMuch("it offers more than 256 tools"));
+            }
+            if words > MAX_WORDS {
+                return Err(ListError::TooMuch("the words of its tools have more than 2 MiB"));
+            }
+            tools.push(tool);
+        }
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            tools.sort_by(|one, other| one.name.cmp(&other.name));
+            let own = peer.peer_info();
+            let own = own.as_ref().and_then(|info| info.server_info.as_ref());
+            let shown = |text: &String| visible(cut(text, 128));
+            return Ok(Offer {
+                server: own.map(|own| shown(&own.name)),
+                version: own.map(|own| shown(&own.version)),
+                tools,
+            });
+        }
+    }
+    Err(ListError::TooMuch("its list of tools has more than 64 pages"))
+}

@@ -1,0 +1,125 @@
+//! What a server may ask of the host, and what it reports while a call runs.
+
+#![expect(deprecated, reason = "servers of earlier protocol versions ask for the roots")]
+
+use palisade::execution::{Progress, Sink};
+use palisade::tool::text::{cut, visible};
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, ErrorData, Implementation, ListRootsResult,
+    ProgressNotificationParam, ProgressToken, Root,
+};
+use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::{ClientHandler, RoleClient};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The longest text of a progress report, in bytes.
+const MAX_STEP: usize = 1 << 10;
+
+/// The host's side of a connection. Questions to the user and requests to the model are declined:
+/// the client of this host has not been told of the server.
+#[derive(Clone, Default)]
+pub(crate) struct Handler(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    workspace: PathBuf,
+    /// The receivers of the running calls' progress.
+    running: Mutex<HashMap<ProgressToken, Arc<dyn Sink>>>,
+    has_new_list: AtomicBool,
+}
+
+impl Handler {
+    /// Creates the handler of a connection for calls in this workspace.
+    pub(crate) fn new(workspace: &Path) -> Self {
+        Self(Arc::new(Shared { workspace: workspace.to_owned(), ..Shared::default() }))
+    }
+
+    /// Sends the progress of a call to its sink for as long as the guard is held.
+    pub(crate) fn follow(&self, token: ProgressToken, sink: Arc<dyn Sink>) -> Followed {
+        self.running().insert(token.clone(), sink);
+        Followed { handler: self.clone(), token }
+    }
+
+    /// Reports the progress of a running call. The transport calls this in the order of the
+    /// messages, so that a report is not behind the response.
+    pub(crate) fn report(&self, report: &ProgressNotificationParam) {
+        let Some(sink) = self.running().get(&report.progress_token).cloned() else { return };
+        let message = report.message.as_deref().map(|text| visible(cut(text, MAX_STEP)));
+        if report.progress.is_finite() {
+            let total = report.total.filter(|total| total.is_finite());
+            sink.progress(Progress { done: report.progress, total, message });
+        }
+    }
+
+    /// Returns true, once, if the server has said that its list of tools is another one.
+    pub(crate) fn take_new_list(&self) -> bool {
+        self.0.has_new_list.swap(false, Ordering::Relaxed)
+    }
+
+    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<ProgressToken, Arc<dyn Sink>>> {
+        self.0.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A call whose progress is reported.
+pub(crate) struct Followed {
+    handler: Handler,
+    token: ProgressToken,
+}
+
+impl Drop for Followed {
+    fn drop(&mut self) {
+        self.handler.running().remove(&self.token);
+    }
+}
+
+impl ClientHandler for Handler {
+    fn get_info(&self) -> ClientConfig {
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.roots = Some(rmcp::model::RootsCapabilities::default());
+        ClientConfig::new(capabilities, Implementation::new("palisade", env!("CARGO_PKG_VERSION")))
+    }
+
+    /// The root is the workspace, which is the server's working directory.
+    async fn list_roots(
+        &self,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        Ok(ListRootsResult::new(vec![Root::new(file_uri(&self.0.workspace))]))
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.0.has_new_list.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Returns the `file` URI of a path: RFC 8089, with all but the unreserved characters of RFC 3986
+/// in their percent form.
+fn file_uri(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt as _;
+    let mut uri = "file://".to_owned();
+    for byte in path.as_os_str().as_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~".contains(byte) {
+            uri.push(char::from(*byte));
+        } else {
+            uri.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workspace_is_a_file_uri() {
+        for (path, uri) in [("/a/b-c.d", "file:///a/b-c.d"), ("/a b/ü%", "file:///a%20b/%C3%BC%25")]
+        {
+            assert_eq!(file_uri(Path::new(path)), uri);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The process of a server: what it writes as errors, and how it ends.
+
+use palisade::tool::text::{cut, visible};
+use palisade_shell::ServiceProcess;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// The last bytes of the errors that are kept.
+const KEPT_ERRORS: usize = 2 << 10;
+/// The time for reading the last errors of a program that has ended.
+const LAST_ERRORS: Duration = Duration::from_millis(200);
+
+/// A watched process, which is killed on drop.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    seen: Arc<Mutex<Seen>>,
+    ended: CancellationToken,
+    _kill: DropGuard,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    errors: VecDeque<u8>,
+    end: Option<String>,
+}
+
+impl Watched {
+    /// Watches a process in a task of the current runtime.
+    pub(crate) fn new(process: ServiceProcess, errors: pipe::Receiver) -> Self {
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let (kill, ended) = (CancellationToken::new(), CancellationToken::new());
+        let watch = watch(process, errors, seen.clone(), kill.clone(), ended.clone());
+        tokio::spawn(watch);
+        Self { seen, ended, _kill: kill.drop_guard() }
+    }
+
+    /// Completes when the process has ended, and its errors are read.
+    pub(crate) async fn ended(&self) {
+        self.ended.cancelled().await;
+    }
+
+    /// Returns how the process ended, if it did, and the last line that it wrote as an error.
+    pub(crate) fn report(&self) -> Option<String> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let end = seen.end.as_deref()?;
+        let errors: Vec<u8> = seen.errors.iter().copied().collect();
+        let text = String::from_utf8_lossy(&errors);
+        Some(match text.lines().map(str::trim).rfind(|line| !line.is_empty()) {
+            Some(line) => format!("{end}, and wrote: {}", visible(cut(line, 512))),
+            None => end.to_owned(),
+        })
+    }
+}
+
+async fn watch(
+    mut process: ServiceProcess,
+    errors: pipe::Receiver,
+    seen: Arc<Mutex<Seen>>,
+    kill: CancellationToken,
+    ended: CancellationToken,
+) {
+    let _ended = ended.drop_guard();
+    let mut reading = tokio::spawn(read(errors, seen.clone()));
+    tokio::select! {
+        () = kill.cancelled() => {}
+        end = process.ended() => {
+            // Other processes may hold the pipe, so that its end is not awaited for long.
+            let _ = tokio::time::timeout(LAST_ERRORS, &mut reading).await;
+            seen.lock().unwrap_or_else(PoisonError::into_inner).end = Some(end);
+        }
+    }
+    reading.abort();
+}
+
+/// Reads the errors to their end, and keeps the last of them.
+async fn read(mut errors: pipe::Receiver, seen: Arc<Mutex<Seen>>) {
+    let mut block = [0; 1 << 10];
+    while let Ok(count @ 1..) = errors.read(&mut block).await {
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.errors.extend(&block[..count]);
+        let excess = seen.errors.len().saturating_sub(KEPT_ERRORS);
+        seen.errors.drain(..excess);
+    }
+}

@@ -1,0 +1,107 @@
+//! A server: its approved tools, with the classes that the operator gives them.
+
+use crate::approval::Approval;
+use crate::connections::Connections;
+use crate::name::ServerName;
+use crate::offer::OfferedTool;
+use crate::reach::Reach;
+use crate::tool;
+use palisade::tool::text::elided;
+use palisade::{Definition, Factory, SideEffects};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The classes that the operator gives to the tools of a server. What a server says of itself is no
+/// reason for one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Classes {
+    all: SideEffects,
+    named: BTreeMap<String, SideEffects>,
+}
+
+impl Classes {
+    /// Gives one class to all tools.
+    #[must_use]
+    pub fn all(class: SideEffects) -> Self {
+        Self { all: class, named: BTreeMap::new() }
+    }
+
+    /// Gives another class to a tool, by the name that its server gives it.
+    #[must_use]
+    pub fn with(mut self, tool: impl Into<String>, class: SideEffects) -> Self {
+        self.named.insert(tool.into(), class);
+        self
+    }
+
+    /// Returns the class of a tool.
+    #[must_use]
+    pub fn of(&self, tool: &str) -> SideEffects {
+        self.named.get(tool).copied().unwrap_or(self.all)
+    }
+}
+
+/// A tool of a server that a host does not get.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeftOut {
+    /// The name that the server gives it.
+    pub tool: String,
+    /// The reason.
+    pub reason: String,
+}
+
+/// A server whose approved tools a host gets.
+#[derive(Debug)]
+pub struct Server {
+    tools: Vec<(Definition, OfferedTool)>,
+    left_out: Vec<LeftOut>,
+    connections: Arc<Connections>,
+}
+
+impl Server {
+    /// Creates a server. It is started at the first call of a tool.
+    #[must_use]
+    pub fn new(name: ServerName, reach: Reach, classes: &Classes, approval: &Approval) -> Self {
+        let mut tools: Vec<(Definition, OfferedTool)> = Vec::new();
+        let mut left_out = Vec::new();
+        for offered in approval.tools() {
+            let defined = tool::definition(&name, offered, classes.of(&offered.name), &reach);
+            let taken = |new: &Definition| tools.iter().find(|(it, _)| it.name() == new.name());
+            let reason = match &defined {
+                Err(reason) => reason.clone(),
+                Ok(new) => match taken(new) {
+                    Some((_, first)) => {
+                        let first = elided(&first.name, 64);
+                        format!("its name is `{}`, which the tool `{first}` has", new.name())
+                    }
+                    None => {
+                        tools.push((new.clone(), offered.clone()));
+                        continue;
+                    }
+                },
+            };
+            left_out.push(LeftOut { tool: offered.name.clone(), reason });
+        }
+        Self { tools, left_out, connections: Arc::new(Connections::new(name, reach)) }
+    }
+
+    /// Returns the tools for a host, one factory each.
+    #[must_use]
+    pub fn factories(&self) -> Vec<Factory> {
+        let factory = |(definition, offered): &(Definition, OfferedTool)| -> Factory {
+            tool::factory(definition.clone(), offered.clone(), self.connections.clone())
+        };
+        self.tools.iter().map(factory).collect()
+    }
+
+    /// Returns the definitions of the tools.
+    pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
+        self.tools.iter().map(|(definition, _)| definition)
+    }
+
+    /// Returns the approved tools that a host does not get, with the reasons.
+    #[must_use]
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
+    }
+}
