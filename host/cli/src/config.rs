@@ -11,6 +11,7 @@ mod places;
 mod plugins;
 mod resolve;
 mod rule;
+mod servers;
 mod size;
 mod time;
 
@@ -22,4 +23,5 @@ pub use paths::{PathLists, PathSettings, PathsConfig};
 pub use plugins::{Effect, PluginConfig, PluginLimit, PluginOptions};
 pub use resolve::{Origin, Settings, Value};
 pub use rule::ToolRule;
+pub use servers::McpServer;
 pub(crate) use time::call_time;

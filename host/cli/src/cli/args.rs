@@ -13,7 +13,7 @@ pub(super) use author::{Adapt, Build, Check, Dev, New};
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand};
 pub(super) use grant::{Grant, GrantAction};
-pub(super) use mcp::{Client, Mcp, McpAction, McpConfig};
+pub(super) use mcp::{Client, Mcp, McpAction, McpApprove, McpConfig, McpList, McpRevoke};
 use palisade::SideEffects;
 use palisade::formats::{Format, Provider};
 pub(super) use program::{Programs, Run};

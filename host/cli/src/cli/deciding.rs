@@ -5,7 +5,7 @@ use palisade_trust::installed_folder;
 use std::path::{Path, PathBuf};
 
 /// Returns the files beside a configuration file that no tool may read or change: the approvals with
-/// their words, and the grants.
+/// their words, the grants, and the approvals of MCP servers.
 pub(super) fn beside(configuration: &Path) -> impl Iterator<Item = PathBuf> {
     trust::beside_all(configuration).chain(grants::beside(configuration))
 }

@@ -1,17 +1,22 @@
 //! `palisade inspect`: shows a tool or a plugin file in full.
 
+mod layout;
+
+pub(super) use layout::fact;
+
 use super::args::{Common, Inspect};
 use super::exit::{Exit, Failure};
 use super::output::{self, Cell};
-use super::wrap::{columns, hanging, width};
-use super::{hint, list, offers, setup, style, trust, wishes};
+use super::wrap::{columns, hanging};
+use super::{hint, list, offers, setup, trust, wishes};
 use crate::config::Settings;
+use layout::{BAR, FACTS, heading, schema};
 use palisade::internal::{Power, sandbox_contents};
 use palisade::plugins::{Plugin, PluginApproval, name_of_file};
 use palisade::registry::Registered;
 use palisade::sandbox::{Import, World};
-use palisade::tool::text::visible;
 use palisade::{Definition, Host, HostBuilder, SideEffects};
+use palisade_mcp_client::sandbox_of as sandbox_of_server;
 use palisade_trust::ToolWords;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -198,6 +203,11 @@ pub(super) fn plugin_to_approve(plugin: &Plugin, room: usize) -> String {
     tools.join("\n") + &plugin_facts(plugin, &summed_imports(plugin, room), room)
 }
 
+/// Formats the tool of an MCP server.
+pub(super) fn tool_of_server(definition: &Definition, room: usize) -> String {
+    tool_text(definition, Power::Class, room)
+}
+
 /// Sums up the imports of WASI that reach nothing outside of the sandbox.
 fn summed_imports(plugin: &Plugin, room: usize) -> String {
     let (plain, special): (Vec<_>, Vec<_>) = plugin.imports().iter().partition(|import| {
@@ -256,7 +266,7 @@ fn tool_json(tool: &Arc<Registered>, plugin: Option<&Plugin>) -> Value {
     );
     value["metadata"] = Value::Object(definition.metadata().clone());
     let power = plugin.map_or(Power::Class, power);
-    value["sandbox"] = json!(sandbox_contents(definition.side_effects(), power));
+    value["sandbox"] = json!(contents(definition, power));
     value["imports"] = json!(plugin.map(imports));
     value["grants"] = json!(plugin.map(Plugin::grants));
     value
@@ -269,12 +279,18 @@ fn tool_text(definition: &Definition, power: Power, room: usize) -> String {
     definition.description().lines().for_each(|line| text.push_str(&hanging(BAR, BAR, line, room)));
     text.push('\n');
     text.push_str(&fact("class", class.as_str(), room));
-    text.push_str(&fact("sandbox", sandbox_contents(class, power), room));
+    text.push_str(&fact("sandbox", contents(definition, power), room));
     text.push_str(&schema("input", definition.parameters(), room));
     if let Some(output) = definition.output_schema() {
         text.push_str(&schema("output", output.as_value(), room));
     }
     text + &notes(definition, room)
+}
+
+/// Returns what a call of a tool holds: its sandbox, or what confines the process of its MCP server.
+fn contents(definition: &Definition, power: Power) -> &str {
+    sandbox_of_server(definition)
+        .unwrap_or_else(|| sandbox_contents(definition.side_effects(), power))
 }
 
 /// Formats what holds for few tools: another name than their own, a timeout, metadata, and that a
@@ -291,7 +307,8 @@ fn notes(definition: &Definition, room: usize) -> String {
     if let Some(timeout) = definition.timeout() {
         text.push_str(&fact("timeout", &format!("{} ms", timeout.as_millis()), room));
     }
-    if !definition.metadata().is_empty() {
+    // That of the tool of a server says what is shown above.
+    if !definition.metadata().is_empty() && sandbox_of_server(definition).is_none() {
         text.push_str(&schema("metadata", &json!(definition.metadata()), room));
     }
     text
@@ -300,41 +317,6 @@ fn notes(definition: &Definition, room: usize) -> String {
 /// Returns the contents of the sandbox that the tools of a class get.
 pub(super) fn sandbox_of(plugin: &Plugin, class: SideEffects) -> &'static str {
     sandbox_contents(class, power(plugin))
-}
-
-/// Begins each line of a description, which is text of a plugin.
-const BAR: &str = "  │ ";
-/// The indentation of facts behind their keys.
-const FACTS: &str = "           ";
-
-/// Returns a heading with words beside it, or below it if they do not fit.
-fn heading(name: &str, beside: &str, room: usize) -> String {
-    let name_columns = width(&visible(name));
-    if name_columns + 2 + width(&visible(beside)) <= room {
-        return format!("{}  {}\n", style::heading(name), style::faint(beside));
-    }
-    let below = hanging("  ", "  ", &visible(beside), room);
-    format!("{}\n{}", style::heading(name), below.lines().map(faint_line).collect::<String>())
-}
-
-fn faint_line(line: &str) -> String {
-    style::faint(line) + "\n"
-}
-
-/// Formats one fact of a plugin or a tool, escaped.
-pub(super) fn fact(key: &str, value: &str, room: usize) -> String {
-    hanging(&format!("  {key:<9}"), FACTS, &visible(value), room)
-}
-
-/// Formats a schema as JSON. A line that does not fit is continued below its own indentation.
-fn schema(key: &str, schema: &Value, room: usize) -> String {
-    let shown = visible(&format!("{schema:#}"));
-    let lines = shown.lines().enumerate().map(|(index, line)| {
-        let own = " ".repeat(line.len() - line.trim_start().len());
-        let begin = if index == 0 { format!("  {key:<9}") } else { format!("{FACTS}{own}") };
-        hanging(&begin, &format!("{FACTS}{own}    "), line.trim_start(), room)
-    });
-    lines.collect()
 }
 
 /// Returns the power of a plugin's tools.

@@ -1,5 +1,5 @@
-//! `palisade mcp config`: prints the client configuration that starts palisade as an MCP server or
-//! connects to a running one.
+//! `palisade mcp`: prints the client configuration that starts palisade as an MCP server or
+//! connects to a running one, and looks at the MCP servers whose tools this program offers.
 
 mod program;
 mod snippet;
@@ -7,7 +7,7 @@ mod snippet;
 use super::args::{Common, Mcp, McpAction, McpConfig};
 use super::exit::{Exit, Failure};
 use super::output::{self, Reader};
-use super::{token, wide};
+use super::{mcp_servers, token, wide};
 use palisade::SideEffects;
 use palisade::tool::text::elided;
 use program::Program;
@@ -25,7 +25,15 @@ const NO_ADDRESS: &str = "--http takes an address such as http://127.0.0.1:8080/
                           a password or a query, since no token belongs in a client's configuration";
 
 pub(super) fn run(common: &Common, args: &Mcp) -> Result<Exit, Failure> {
-    let McpAction::Config(config) = &args.action;
+    match &args.action {
+        McpAction::Config(config) => print_config(common, config),
+        McpAction::Approve(args) => mcp_servers::approve(common, args),
+        McpAction::List(args) => mcp_servers::list(common, args),
+        McpAction::Revoke(args) => mcp_servers::revoke(common, args),
+    }
+}
+
+fn print_config(common: &Common, config: &McpConfig) -> Result<Exit, Failure> {
     let name = Name::parse(&config.name)?;
     let launch = launch(common, config)?;
     let snippet = snippet::of(config.client, &name, &launch)?;

@@ -4,7 +4,8 @@ use super::args::{Common, Programs};
 use super::exit::{Exit, Failure};
 use super::progress::Loading;
 use super::{
-    adapt, deciding, grants, hint, journal, output, plugins, remember, token, trust, unconnected,
+    adapt, deciding, grants, hint, journal, output, plugins, remember, servers, token, trust,
+    unconnected,
 };
 use crate::config::{Origin, Settings, Value};
 use palisade::CallMode;
@@ -221,6 +222,7 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> Result<HostBuilde
     let base = settings.tool_timeout.iter().fold(base, |host, (tool, time)| {
         host.tool_time(tool, settings.tool_time(tool, time.value))
     });
+    let base = servers::add_to(base, common, settings)?;
     let rules = settings.paths.lists.iter().map(|lists| lists.value.rules());
     let base = rules.fold(base, HostBuilder::path_rules);
     let base = plugins::add_to(base, settings)?;
@@ -253,7 +255,7 @@ pub(super) fn policy(common: &Common, settings: &Settings, allow: &[SideEffects]
 
 /// Returns the path of this program. On Linux the path through `/proc` survives replacement of the
 /// file.
-fn this_program() -> io::Result<PathBuf> {
+pub(super) fn this_program() -> io::Result<PathBuf> {
     let held = PathBuf::from(format!("/proc/{}/exe", std::process::id()));
     if held.exists() { Ok(held) } else { std::env::current_exe() }
 }

@@ -9,6 +9,7 @@ use super::keys::RawKey;
 use super::network::NetworkConfig;
 use super::paths::PathsConfig;
 use super::plugins::{PluginConfig, RawPlugin};
+use super::servers::{self, McpServer};
 use super::size::{compile_memory, memory, processes, shell_memory, total_memory};
 use super::time::{call_time, compile_time, confirm_time};
 use palisade::internal::open_regular;
@@ -20,6 +21,7 @@ use palisade::{
     SideEffects,
     tool::{ToolName, nearest_names},
 };
+use palisade_mcp_client::ServerName;
 use palisade_trust::TrustedKey;
 use raw::{RawFile, RawTrusted};
 pub(super) use raw::{RawJournal, RawNetwork};
@@ -90,6 +92,8 @@ pub struct FileConfig {
     pub network: NetworkConfig,
     /// Path rules.
     pub paths: PathsConfig,
+    /// MCP servers as sources of tools.
+    pub servers: BTreeMap<ServerName, McpServer>,
 }
 
 /// A trusted workspace.
@@ -242,6 +246,7 @@ impl FileConfig {
             journal: JournalConfig::checked(&raw.journal)?,
             network: NetworkConfig::checked(&raw.network)?,
             paths: PathsConfig::checked(raw.paths)?,
+            servers: servers::checked(raw.mcp)?,
         };
         Ok(config)
     }

@@ -10,6 +10,7 @@ use super::network::NetworkSettings;
 use super::paths::PathSettings;
 use super::plugins::{self, Effect, PluginOptions};
 use super::rule::ToolRule;
+use super::servers::McpServer;
 use super::size;
 use super::time::call_time;
 use palisade::internal::{CONCURRENCY, CONFIRMATION_TIMEOUT, ToolTime};
@@ -21,6 +22,7 @@ use palisade::sandbox::{
 };
 use palisade::workspace::{HardLinks, LastLink};
 use palisade::{Advertised, Allowed, SideEffects};
+use palisade_mcp_client::ServerName;
 use palisade_shell::{Confinement, Network, ShellLimits, ShellOptions};
 use palisade_trust::TrustedKey;
 use std::collections::{BTreeMap, BTreeSet};
@@ -91,6 +93,8 @@ pub struct Settings {
     pub network: NetworkSettings,
     /// Path rules.
     pub paths: PathSettings,
+    /// MCP servers as sources of tools. Only set by the user's own file.
+    pub servers: BTreeMap<ServerName, Value<McpServer>>,
 }
 
 impl Default for Settings {
@@ -131,6 +135,7 @@ impl Default for Settings {
             journal: JournalSettings::default(),
             network: NetworkSettings::default(),
             paths: PathSettings::default(),
+            servers: BTreeMap::new(),
         }
     }
 }
@@ -243,9 +248,12 @@ impl Settings {
             Confinement::Landlock
         };
         let network = if self.shell_network.value { Network::Open } else { Network::Closed };
-        let limits =
-            ShellLimits { processes: self.shell_processes.value, memory: self.shell_memory.value };
-        ShellOptions::new(held).network(network).limits(limits)
+        ShellOptions::new(held).network(network).limits(self.shell_limits())
+    }
+
+    /// Returns the limits of the processes of a command.
+    pub(crate) fn shell_limits(&self) -> ShellLimits {
+        ShellLimits { processes: self.shell_processes.value, memory: self.shell_memory.value }
     }
 
     /// Returns whether a tool's configured timeout replaces its own or only bounds it.
@@ -337,6 +345,8 @@ impl Settings {
         self.journal.apply(config.journal, origin);
         self.network.apply(&config.network, origin);
         self.paths.apply(config.paths, origin);
+        let servers = config.servers.into_iter();
+        self.servers.extend(servers.map(|(name, value)| (name, Value { value, origin: origin() })));
         self.keys.set(Some(config.keys).filter(|keys| !keys.is_empty()), origin);
         self.directories.set(Some(config.directories).filter(|list| !list.is_empty()), origin);
     }

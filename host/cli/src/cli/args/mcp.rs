@@ -14,6 +14,39 @@ pub(in crate::cli) struct Mcp {
 pub(in crate::cli) enum McpAction {
     /// Print what a client's configuration has to say to start palisade with these options, or to reach it; standard error says where that goes
     Config(McpConfig),
+    /// Start an MCP server of your palisade.toml, show the tools that it offers, and ask whether they may be used
+    Approve(McpApprove),
+    /// List the MCP servers of your palisade.toml
+    List(McpList),
+    /// Take the approval of an MCP server back
+    Revoke(McpRevoke),
+}
+
+#[derive(ClapArgs)]
+pub(in crate::cli) struct McpApprove {
+    /// The server's name in `[mcp.servers.NAME]`
+    #[arg(value_name = "SERVER")]
+    pub(in crate::cli) name: String,
+    /// Approve without asking, for scripts
+    #[arg(long)]
+    pub(in crate::cli) yes: bool,
+    /// Print JSON: what the server offers. Nothing is asked or approved
+    #[arg(long, conflicts_with = "yes")]
+    pub(in crate::cli) json: bool,
+}
+
+#[derive(ClapArgs)]
+pub(in crate::cli) struct McpList {
+    /// Print JSON
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+#[derive(ClapArgs)]
+pub(in crate::cli) struct McpRevoke {
+    /// The server's name
+    #[arg(value_name = "SERVER")]
+    pub(in crate::cli) name: String,
 }
 
 #[derive(ClapArgs)]

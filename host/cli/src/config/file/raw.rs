@@ -3,6 +3,7 @@
 use super::raw_plugins::RawPlugins;
 use crate::config::adapted::RawAdapted;
 use crate::config::paths::RawPaths;
+use crate::config::servers::RawMcp;
 use crate::config::time::Written;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +22,7 @@ pub(super) struct RawFile {
     pub(super) journal: RawJournal,
     pub(super) network: RawNetwork,
     pub(super) paths: RawPaths,
+    pub(super) mcp: RawMcp,
 }
 
 #[derive(Deserialize, Default)]

@@ -105,6 +105,9 @@ impl Settings {
         if !project.directories.is_empty() {
             return loosens("plugins.directories".to_owned());
         }
+        if let Some(name) = project.servers.keys().next() {
+            return loosens(format!("mcp.servers.{name}"));
+        }
         if !project.keys.is_empty() {
             return loosens("plugins.keys".to_owned());
         }

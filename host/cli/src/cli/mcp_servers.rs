@@ -1,0 +1,235 @@
+//! `palisade mcp approve`, `list` and `revoke`: the MCP servers whose tools this program offers.
+
+use super::args::{Common, McpApprove, McpList, McpRevoke};
+use super::exit::{Exit, Failure};
+use super::output::{self, Cell};
+use super::prompt::{self, YesNo};
+use super::wrap::{columns, hanging};
+use super::{hint, inspect, servers, setup};
+use crate::config::{McpServer, Settings, Value};
+use palisade::tool::text::elided;
+use palisade::workspace::Workspace;
+use palisade_mcp_client::{
+    Approval, Approvals, Difference, Offer, Reach, Server, ServerName, look,
+};
+use palisade_shell::Confinement;
+use serde_json::json;
+use std::sync::Arc;
+
+/// The indentation of what is said of a server.
+const INDENT: &str = "  ";
+
+/// A configured server, with its approval.
+struct Known<'a> {
+    name: &'a ServerName,
+    server: &'a McpServer,
+    reach: Reach,
+    approval: Approval,
+}
+
+/// Shows what a server offers, and approves it if the person says yes.
+pub(super) fn approve(common: &Common, args: &McpApprove) -> Result<Exit, Failure> {
+    let settings = setup::settings(common)?;
+    let approvals = writable(common)?;
+    let known = known(common, &settings, &approvals, &args.name)?;
+    let offer = ask_server(common, &known)?;
+    if args.json {
+        output::json(&shown_json(&known, &offer))?;
+        return Ok(Exit::Ok);
+    }
+    if known.approval == Approval::Given(offer.clone()) {
+        let text = format!("`{}` is approved, and its words are the approved ones.", known.name);
+        output::text(&output::prose(&text))?;
+        return Ok(Exit::Ok);
+    }
+    output::text(&shown(&known, &offer, columns(std::io::stdout())))?;
+    let question = format!("Approve `{}`? [y]es, [N]o: ", known.name);
+    let answer = if args.yes { Ok(YesNo::Yes) } else { prompt::yes_or_no(&question) };
+    match answer {
+        Ok(YesNo::Yes) => {}
+        Ok(YesNo::No) => return Ok(Exit::Denied),
+        Err(_) => {
+            let line = "nobody can be asked here; --yes approves what is shown";
+            output::problem("not approved:", line);
+            return Ok(Exit::Denied);
+        }
+    }
+    approvals.approve(known.name, &known.reach, offer).map_err(Failure::usage)?;
+    output::text(&output::prose(&format!("`{}` is approved.", known.name)))?;
+    Ok(Exit::Ok)
+}
+
+/// Lists the configured servers.
+pub(super) fn list(common: &Common, args: &McpList) -> Result<Exit, Failure> {
+    let settings = setup::settings(common)?;
+    let approvals = servers::approvals(common);
+    let of = |(name, server): (&ServerName, &Value<McpServer>)| {
+        let reach = servers::reach(&settings, &server.value);
+        let approval = approvals.as_ref().map_or(Ok(Approval::Missing), |it| it.of(name, &reach));
+        approval.map(|approval| (name.clone(), reach, approval)).map_err(Failure::usage)
+    };
+    let all: Vec<_> = settings.servers.iter().map(of).collect::<Result<_, _>>()?;
+    let tools = |approval: &Approval| match approval {
+        Approval::Given(offer) => offer.tools.len(),
+        Approval::Missing | Approval::Elsewhere { .. } => 0,
+    };
+    if args.json {
+        let all: Vec<_> = all
+            .iter()
+            .map(|(name, reach, approval)| {
+                let is_approved = matches!(approval, Approval::Given(_));
+                json!({"server": name.as_str(), "approved": is_approved, "tools": tools(approval), "reach": reach.identity()})
+            })
+            .collect();
+        output::json(&all)?;
+        return Ok(Exit::Ok);
+    }
+    if all.is_empty() {
+        let text =
+            "No MCP server is configured; `[mcp.servers.NAME]` in your palisade.toml adds one.";
+        output::text(&output::prose(text))?;
+        return Ok(Exit::Ok);
+    }
+    let head = ["SERVER", "APPROVAL", "TOOLS", "COMMAND"].map(Cell::heading).into();
+    let rows = all.iter().map(|(name, reach, approval)| -> Vec<Cell> {
+        let state = servers::state(approval).trim_start_matches("is ");
+        let command = command_line(reach);
+        vec![name.as_str().into(), state.into(), tools(approval).to_string().into(), command.into()]
+    });
+    output::text(&output::table(&std::iter::once(head).chain(rows).collect::<Vec<_>>()))?;
+    Ok(Exit::Ok)
+}
+
+/// Takes the approval of a server back.
+pub(super) fn revoke(common: &Common, args: &McpRevoke) -> Result<Exit, Failure> {
+    let name = ServerName::parse(&args.name).map_err(Failure::usage)?;
+    match writable(common)?.revoke(&name).map_err(Failure::usage)? {
+        true => {
+            let text = format!(
+                "`{name}` is no longer approved. A program that runs already keeps its tools until it is started again."
+            );
+            output::text(&output::prose(&text))?;
+            Ok(Exit::Ok)
+        }
+        false => Err(Failure::new(Exit::NotFound, format!("no MCP server `{name}` is approved"))),
+    }
+}
+
+/// Returns the approvals, in which this run may write.
+fn writable(common: &Common) -> Result<Approvals, Failure> {
+    servers::approvals(common).ok_or_else(|| {
+        Failure::usage(
+            "the approval would be in the workspace, where tools could write it, or there is no directory for it; run this with another --workspace or --config",
+        )
+    })
+}
+
+fn known<'a>(
+    common: &Common,
+    settings: &'a Settings,
+    approvals: &Approvals,
+    name: &str,
+) -> Result<Known<'a>, Failure> {
+    let missing = || {
+        let name = elided(name, 64);
+        let list = hint::command(common, "mcp list");
+        let line = format!(
+            "there is no MCP server `{name}` in your palisade.toml; `{list}` names those there are"
+        );
+        Failure::new(Exit::NotFound, line)
+    };
+    let (name, server) = servers::named(settings, name).ok_or_else(missing)?;
+    let reach = servers::reach(settings, &server.value);
+    // A damaged approval is replaced by a new one.
+    let approval = approvals.of(name, &reach).unwrap_or(Approval::Missing);
+    Ok(Known { name, server: &server.value, reach, approval })
+}
+
+/// Starts a server and asks it for its tools.
+fn ask_server(common: &Common, known: &Known<'_>) -> Result<Offer, Failure> {
+    let workspace = Workspace::open(&common.workspace)
+        .map_err(|error| Failure::usage(format!("the workspace cannot be opened: {error}")))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let offer = runtime.block_on(look(&known.reach, Arc::new(workspace)));
+    offer.map_err(|error| {
+        let line = format!("the MCP server `{}` cannot be looked at: {error}", known.name);
+        Failure::new(Exit::Tool, line)
+    })
+}
+
+fn command_line(reach: &Reach) -> String {
+    match reach {
+        Reach::Command(command) => {
+            let command = &command.command;
+            let words = std::iter::once(&command.program).chain(&command.arguments);
+            let words = words.map(|word| palisade_trust::shell_word(word));
+            elided(&words.collect::<Vec<_>>().join(" "), 300)
+        }
+        _ => reach.identity(),
+    }
+}
+
+/// Returns a server as a person sees it before an approval.
+fn shown(known: &Known<'_>, offer: &Offer, room: usize) -> String {
+    let line = |text: &str| hanging(INDENT, "      ", text, room);
+    let name = known.name;
+    let state = servers::state(&known.approval);
+    let mut text = hanging("", INDENT, &format!("The MCP server `{name}` {state}."), room);
+    if let Some(former) = known.approval.former() {
+        let difference = Difference::between(former, offer);
+        for (what, tools) in [
+            ("new", &difference.added),
+            ("no longer there", &difference.removed),
+            ("with other words", &difference.changed),
+        ] {
+            if !tools.is_empty() {
+                text.push_str(&line(&format!("{what}: {}", elided(&tools.join(", "), 2_000))));
+            }
+        }
+    }
+    let server = approved(known, offer);
+    for definition in server.definitions() {
+        text.push_str(&inspect::tool_of_server(definition, room));
+        text.push('\n');
+    }
+    for left_out in server.left_out() {
+        let tool = elided(&left_out.tool, 64);
+        text.push_str(&line(&format!("left out: `{tool}`: {}", elided(&left_out.reason, 512))));
+    }
+    let own = [offer.server.as_deref(), offer.version.as_deref()];
+    let own: Vec<&str> = own.into_iter().flatten().collect();
+    text.push_str(&line(&format!("command    {}", command_line(&known.reach))));
+    text.push_str(&line(&format!("itself     {}", elided(&own.join(" "), 200))));
+    if known.server.confinement == Confinement::Unconfined {
+        text.push_str(&line(
+            "rights     all of yours: it can read and change each of your files, and use the network; `confined = true` in its table confines it",
+        ));
+    }
+    text
+}
+
+/// Returns the server as it would be with the approval of this offer.
+fn approved(known: &Known<'_>, offer: &Offer) -> Server {
+    let approval = Approval::Given(offer.clone());
+    Server::new(known.name.clone(), known.reach.clone(), &known.server.classes, &approval)
+}
+
+fn shown_json(known: &Known<'_>, offer: &Offer) -> serde_json::Value {
+    let server = approved(known, offer);
+    let tool = |definition: &palisade::Definition| json!({"name": definition.name().as_str(), "class": definition.side_effects().as_str()});
+    let left_out =
+        |it: &palisade_mcp_client::LeftOut| json!({"tool": it.tool, "reason": it.reason});
+    let difference = known.approval.former().map(|former| {
+        let it = Difference::between(former, offer);
+        json!({"added": it.added, "removed": it.removed, "changed": it.changed})
+    });
+    json!({
+        "server": known.name.as_str(),
+        "approved": known.approval == Approval::Given(offer.clone()),
+        "reach": known.reach.identity(),
+        "tools": server.definitions().map(tool).collect::<Vec<_>>(),
+        "left_out": server.left_out().iter().map(left_out).collect::<Vec<_>>(),
+        "words": offer,
+        "difference": difference,
+    })
+}
