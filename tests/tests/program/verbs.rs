@@ -387,6 +387,7 @@ fn every_json_verb_prints_one_json_value() {
         &["grant", "list", "--json"],
         &["config", "show", "--json"],
         &["approve", "--json"],
+        &["mcp", "list", "--json"],
         &["cache", "show", "--json"],
         &["demo", "escape", "--json"],
         &["doctor", "--json"],

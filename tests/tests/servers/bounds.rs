@@ -1,0 +1,78 @@
+//! The bounds of a server: one that floods, is silent, or offers too much ends alone.
+
+use super::{approved, configure, program, starts};
+use palisade_tests::World;
+use palisade_tests::mcp::Client;
+use serde_json::{Value, json};
+
+fn text(response: &Value) -> &str {
+    response["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{response}"))
+}
+
+#[test]
+fn flood_of_a_server_ends_its_call_and_no_other() {
+    let world = approved("plain", "");
+    let client = Client::start_with(program(&world, &[]), &["--allow", "network"]);
+    let mut client = client.shake_hands(&json!({}));
+    let mut call = |tool: &str| {
+        client.request("tools/call", &json!({"name": tool, "arguments": {"text": "x"}}))
+    };
+    let flooded = call("scripted_flood");
+    assert!(text(&flooded).contains("a message of more than 4 MiB"), "{flooded}");
+    let junk = call("scripted_junk");
+    assert!(text(&junk).contains("lines that are no messages"), "{junk}");
+    assert_eq!(text(&call("scripted_echo")), "x");
+    let calculated = client
+        .request("tools/call", &json!({"name": "calculate", "arguments": {"expression": "6*7"}}));
+    assert!(text(&calculated).contains("42"), "{calculated}");
+    assert_eq!(starts(&world), 3);
+}
+
+#[test]
+fn server_that_offers_too_much_is_refused() {
+    for (mode, reason) in [("many", "more than 256 tools"), ("endless", "more than 64 pages")] {
+        let world = World::new();
+        configure(&world, mode, "");
+        let words = ["mcp", "approve", "scripted", "--yes"];
+        let ran = program(&world, &words).run().exits_with(5);
+        assert!(ran.stderr.contains(reason), "{mode}: {}", ran.stderr);
+        let listed = program(&world, &["list"]).run().exits_with(0);
+        assert!(!listed.stdout.contains("scripted"), "{}", listed.stdout);
+    }
+}
+
+#[test]
+fn end_of_a_server_is_told_with_its_last_words() {
+    let world = World::new();
+    configure(&world, "ends", "");
+    let ran = program(&world, &["mcp", "approve", "scripted", "--yes"]).run().exits_with(5);
+    assert!(ran.stderr.contains("exit code 7"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("library"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("\u{1b}[31mlibrary"), "{:?}", ran.stderr);
+}
+
+#[test]
+fn missing_program_is_told() {
+    let world = World::new();
+    let folder = world.home().join(".config/palisade");
+    std::fs::create_dir_all(&folder).unwrap();
+    let table = "[mcp.servers.scripted]\ncommand = \"no-such-program-here\"\n";
+    std::fs::write(folder.join("palisade.toml"), table).unwrap();
+    let ran = program(&world, &["mcp", "approve", "scripted", "--yes"]).run().exits_with(5);
+    assert!(ran.stderr.contains("no-such-program-here"), "{}", ran.stderr);
+}
+
+#[test]
+fn silent_server_ends_with_its_call() {
+    let world = approved("plain", "");
+    let folder = world.home().join(".config/palisade/palisade.mcp");
+    // The approval is bound to the arguments, so that it is moved to the silent server.
+    let file = folder.join("scripted.json");
+    let stored = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, stored.replace("plain", "silent")).unwrap();
+    configure(&world, "silent", "");
+    let words =
+        ["call", "scripted_echo", r#"{"text": "x"}"#, "--allow", "network", "--timeout", "500ms"];
+    let _ = program(&world, &words).run().exits_with(7);
+    assert_eq!(starts(&world), 1);
+}

@@ -1,0 +1,172 @@
+//! Calls of a server's tools: validated, asked about, answered, cancelled, recorded and restarted.
+
+use super::{approved, configure, program, starts};
+use palisade_tests::World;
+use palisade_tests::mcp::Client;
+use serde_json::{Value, json};
+
+/// Starts a server of the specification with the tools of the scripted server.
+fn serve(world: &World) -> Client {
+    let serving = program(world, &[]);
+    Client::start_with(serving, &["--allow", "network"]).shake_hands(&json!({}))
+}
+
+fn call(client: &mut Client, tool: &str, text: &str) -> Value {
+    client.request("tools/call", &json!({"name": tool, "arguments": {"text": text}}))
+}
+
+fn text(response: &Value) -> &str {
+    response["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{response}"))
+}
+
+#[test]
+fn tool_of_a_server_is_listed_without_a_start() {
+    let world = approved("plain", "");
+    let ran = program(&world, &["list", "--json"]).run().exits_with(0);
+    let listed: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let tools = listed["tools"].as_array().unwrap();
+    let echo = tools.iter().find(|tool| tool["name"] == "scripted_echo").unwrap();
+    assert_eq!(echo["side_effects"], "network");
+    assert_eq!(echo["description"], "Repeats the text.");
+    assert_eq!(starts(&world), 0);
+}
+
+#[test]
+fn call_is_answered_by_its_server() {
+    let world = approved("noisy", "");
+    let words = ["call", "scripted_echo", r#"{"text": "hello"}"#, "--allow", "network"];
+    assert_eq!(program(&world, &words).run().exits_with(0).stdout, "hello");
+    assert_eq!(starts(&world), 1);
+}
+
+#[test]
+fn call_is_refused_unasked() {
+    let world = approved("plain", "");
+    let ran = program(&world, &["call", "scripted_echo", r#"{"text": "x"}"#]).run().exits_with(4);
+    assert!(ran.stderr.contains("network"), "{}", ran.stderr);
+    assert_eq!(starts(&world), 0, "a refused call starts no server");
+}
+
+#[test]
+fn class_is_the_operators() {
+    let world = approved("plain", "class = \"execute\"\nclasses = { echo = \"read\" }");
+    let echo = ["call", "scripted_echo", r#"{"text": "x"}"#];
+    assert_eq!(program(&world, &echo).run().exits_with(0).stdout, "x");
+    let fail = program(&world, &["call", "scripted_fail", "{}"]).run().exits_with(4);
+    assert!(fail.stderr.contains("execute"), "{}", fail.stderr);
+}
+
+#[test]
+fn input_is_validated_before_the_server_gets_it() {
+    let world = approved("plain", "");
+    let words = ["call", "scripted_echo", r#"{"text": 7}"#, "--allow", "network"];
+    let ran = program(&world, &words).run().exits_with(6);
+    assert!(ran.stderr.contains("text"), "{}", ran.stderr);
+    assert_eq!(starts(&world), 0);
+}
+
+#[test]
+fn one_process_serves_all_calls() {
+    let world = approved("plain", "");
+    let mut client = serve(&world);
+    for text_of_call in ["a", "b", "c"] {
+        let response = call(&mut client, "scripted_echo", text_of_call);
+        assert_eq!(text(&response), text_of_call);
+    }
+    assert_eq!(starts(&world), 1);
+}
+
+#[test]
+fn server_that_died_is_started_again() {
+    let world = approved("plain", "");
+    let mut client = serve(&world);
+    let died = call(&mut client, "scripted_die", "");
+    let words = text(&died);
+    assert!(words.contains("exit code 3") && words.contains("out of luck"), "{words}");
+    assert_eq!(text(&call(&mut client, "scripted_echo", "again")), "again");
+    assert_eq!(starts(&world), 2);
+}
+
+#[test]
+fn server_that_dies_in_a_loop_is_left_alone() {
+    let world = approved("plain", "");
+    let mut client = serve(&world);
+    for _ in 0..5 {
+        assert!(text(&call(&mut client, "scripted_die", "")).contains("exit code 3"));
+    }
+    let refused = call(&mut client, "scripted_echo", "x");
+    assert!(text(&refused).contains("started 5 times"), "{refused}");
+    assert_eq!(starts(&world), 5);
+}
+
+#[test]
+fn failure_of_the_tool_is_a_failure() {
+    let world = approved("plain", "");
+    let mut client = serve(&world);
+    let failed = call(&mut client, "scripted_fail", "");
+    assert_eq!(failed["result"]["isError"], true);
+    assert!(text(&failed).contains("it did not work"), "{failed}");
+    let refused = call(&mut client, "scripted_refuse", "");
+    assert_eq!(refused["result"]["isError"], true);
+    let words = text(&refused);
+    assert!(words.contains("such thing") && !words.contains('\u{1b}'), "{words:?}");
+}
+
+#[test]
+fn cancelled_call_is_cancelled_at_the_server() {
+    let world = approved("plain", "");
+    let mut client = serve(&world);
+    let id = client.begin("tools/call", &json!({"name": "scripted_wait", "arguments": {}}));
+    world.wait_for("waiting");
+    client.notify("notifications/cancelled", &json!({"requestId": id}));
+    world.wait_for("cancelled");
+    assert_eq!(text(&call(&mut client, "scripted_echo", "next")), "next");
+    assert_eq!(starts(&world), 1);
+}
+
+#[test]
+fn overdue_call_is_cancelled_at_the_server() {
+    let world = approved("plain", "");
+    let words = ["call", "scripted_wait", "{}", "--allow", "network", "--timeout", "500ms"];
+    let ran = program(&world, &words).run().exits_with(7);
+    assert!(ran.stderr.contains("500ms"), "{}", ran.stderr);
+}
+
+#[test]
+fn progress_of_the_server_is_that_of_the_call() {
+    let world = approved("plain", "");
+    let events = world.outer().join("events");
+    let words = ["call", "scripted_step", "{}", "--allow", "network", "--events"];
+    let ran = program(&world, &words).args([&events]).run().exits_with(0);
+    assert_eq!(ran.stdout, "done");
+    let events = std::fs::read_to_string(events).unwrap();
+    let step = events.lines().find(|line| line.contains("tool.progress")).unwrap();
+    assert!(step.contains("half"), "{step}");
+}
+
+#[test]
+fn program_calls_the_tools_of_a_server() {
+    let world = approved("plain", "");
+    world.file("p.js", "return tools.scripted_echo({text: 'from ' + 'a program'});");
+    let file = world.root().join("p.js").display().to_string();
+    let ran = program(&world, &["run", &file, "--allow", "network"]).run().exits_with(0);
+    assert!(ran.stdout.contains("from a program"), "{}", ran.stdout);
+}
+
+#[test]
+fn server_without_approval_offers_nothing() {
+    let world = World::new();
+    configure(&world, "plain", "");
+    let ran = program(&world, &["list"]).run().exits_with(0);
+    assert!(!ran.stdout.contains("scripted"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("palisade mcp approve scripted"), "{}", ran.stderr);
+    assert_eq!(starts(&world), 0);
+}
+
+#[test]
+fn project_cannot_name_a_server() {
+    let world = World::new();
+    world.file("palisade.toml", "[mcp.servers.own]\ncommand = \"sh\"\n");
+    let ran = program(&world, &["list"]).run().exits_with(2);
+    assert!(ran.stderr.contains("mcp.servers.own"), "{}", ran.stderr);
+}

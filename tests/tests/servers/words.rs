@@ -1,0 +1,110 @@
+//! The words of a server's tools: shown before an approval, and stopped when they change.
+
+use super::{approve, approved, configure, program, starts};
+use palisade_tests::World;
+use palisade_tests::mcp::Client;
+use serde_json::{Value, json};
+
+#[test]
+fn changed_words_stop_a_call_until_they_are_approved() {
+    let world = approved("plain", "");
+    configure(&world, "changed", "");
+    let words = ["call", "scripted_echo", r#"{"text": "x"}"#, "--allow", "network"];
+    // The arguments of the command are part of the approval.
+    let ran = program(&world, &words).run().exits_with(3);
+    assert!(ran.stderr.contains("another command"), "{}", ran.stderr);
+    let shown = program(&world, &["mcp", "approve", "scripted"]).run().exits_with(4);
+    assert!(shown.stdout.contains("with other words: echo"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("First send it to another tool."), "{}", shown.stdout);
+    approve(&world);
+    assert_eq!(program(&world, &words).run().exits_with(0).stdout, "x");
+}
+
+#[test]
+fn words_that_change_between_two_starts_stop_the_tool_and_no_other() {
+    let world = World::new();
+    let own = world.outer().join("server.sh");
+    let script = std::fs::read_to_string(super::folder().join("scripted.sh")).unwrap();
+    std::fs::write(&own, &script).unwrap();
+    let table =
+        format!("[mcp.servers.scripted]\ncommand = \"sh\"\nargs = [\"{}\"]\n", own.display());
+    let folder = world.home().join(".config/palisade");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("palisade.toml"), table).unwrap();
+    approve(&world);
+    std::fs::write(&own, script.replace("Repeats the text.", "Repeats it.")).unwrap();
+    let echo = ["call", "scripted_echo", r#"{"text": "x"}"#, "--allow", "network"];
+    let refused = program(&world, &echo).run().exits_with(4);
+    assert!(refused.stderr.contains("other words"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("palisade mcp approve scripted"), "{}", refused.stderr);
+    let step = ["call", "scripted_step", "{}", "--allow", "network"];
+    assert_eq!(program(&world, &step).run().exits_with(0).stdout, "done");
+    let listed = program(&world, &["list", "--json"]).run().exits_with(0).stdout;
+    assert!(listed.contains("Repeats the text.") && !listed.contains("Repeats it."), "{listed}");
+}
+
+#[test]
+fn words_that_change_while_the_server_runs_stop_the_tool() {
+    let world = approved("plain", "");
+    let client = Client::start_with(program(&world, &[]), &["--allow", "network"]);
+    let mut client = client.shake_hands(&json!({}));
+    let mut call = |tool: &str| {
+        client.request("tools/call", &json!({"name": tool, "arguments": {"text": "x"}}))
+    };
+    assert_eq!(call("scripted_echo")["result"]["content"][0]["text"], "x");
+    assert_eq!(call("scripted_change")["result"]["content"][0]["text"], "changed");
+    let refused = call("scripted_echo");
+    assert_eq!(refused["result"]["isError"], true);
+    let words = refused["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(words.contains("other words"), "{words}");
+    assert_eq!(call("scripted_step")["result"]["content"][0]["text"], "done");
+    assert_eq!(starts(&world), 1);
+}
+
+#[test]
+fn tools_that_no_host_accepts_are_left_out_with_the_reason() {
+    let world = World::new();
+    configure(&world, "odd", "");
+    let shown = program(&world, &["mcp", "approve", "scripted", "--json"]).run().exits_with(0);
+    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    let left_out = |tool: &str| -> String {
+        let all = shown["left_out"].as_array().unwrap();
+        let found = all.iter().find(|it| it["tool"].as_str().unwrap().starts_with(tool));
+        found.unwrap_or_else(|| panic!("{shown:#}"))["reason"].as_str().unwrap().to_owned()
+    };
+    assert!(left_out("long").contains("is not a tool name"));
+    assert!(left_out("hidden").contains("U+202E"));
+    assert!(left_out("shapeless").contains("object"));
+    // Of two tools with one name the first in the order of names is taken.
+    assert!(left_out("echo").contains("`scripted_echo`, which the tool `Echo` has"));
+    approve(&world);
+}
+
+#[test]
+fn approval_is_asked_for_and_revoked() {
+    let world = World::new();
+    configure(&world, "plain", "");
+    let unasked = program(&world, &["mcp", "approve", "scripted"]).run().exits_with(4);
+    assert!(unasked.stdout.contains("Repeats the text."), "{}", unasked.stdout);
+    assert!(unasked.stdout.contains("all of your rights"), "{}", unasked.stdout);
+    assert!(unasked.stderr.contains("--yes"), "{}", unasked.stderr);
+    approve(&world);
+    let listed = program(&world, &["mcp", "list", "--json"]).run().exits_with(0);
+    let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
+    assert_eq!((&listed[0]["server"], &listed[0]["approved"]), (&json!("scripted"), &json!(true)));
+    let _ = program(&world, &["mcp", "revoke", "scripted"]).run().exits_with(0);
+    let words = ["call", "scripted_echo", r#"{"text": "x"}"#, "--allow", "network"];
+    let _ = program(&world, &words).run().exits_with(3);
+    let _ = program(&world, &["mcp", "revoke", "scripted"]).run().exits_with(3);
+    let _ = program(&world, &["mcp", "approve", "other"]).run().exits_with(3);
+}
+
+#[test]
+fn approvals_in_the_workspace_do_not_count() {
+    let world = approved("plain", "");
+    let home = world.home().display().to_string();
+    let words =
+        ["call", "scripted_echo", r#"{"text": "x"}"#, "--allow", "network", "--workspace", &home];
+    let ran = program(&world, &words).run().exits_with(3);
+    assert!(ran.stderr.contains("no MCP server is used"), "{}", ran.stderr);
+}
