@@ -4,17 +4,18 @@
 use crate::connect::{ConnectError, Destinations, Stream, connect};
 use crate::host_name::HostName;
 use crate::limits;
-use crate::network::{Network, NetworkError};
+use crate::network::{Network, NetworkError, Task};
 use crate::refusal::NetRefused;
 use crate::rule::Reach;
 use crate::target::{Scheme, Target};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::mpsc::sync_channel;
+use std::time::Duration;
 use tokio::time::timeout;
 use wasmtime_wasi_http::io::TokioIo;
 
@@ -36,6 +37,9 @@ pub struct Exchange {
     /// [`limits::ERROR_BODY`] bytes are kept.
     pub most: u64,
 }
+
+/// The task that drives a connection, which ends when this is dropped.
+pub(crate) type Connection = Task<hyper::Result<()>>;
 
 /// The response to an [`Exchange`].
 #[derive(Debug, Clone)]
@@ -132,19 +136,8 @@ impl Network {
 }
 
 async fn answer(network: &Network, exchange: Exchange) -> Result<Answer, ExchangeError> {
-    let uri: Uri = exchange.url.parse().map_err(NetRefused::url)?;
-    let target = Target::of(&uri)?;
     let most = exchange.most;
-    let stream = stream(network, &target, exchange.reach).await?;
-    let request = request(exchange, &uri, &target)?;
-    let mut builder = http1::Builder::new();
-    builder.max_headers(limits::HEADER_COUNT).max_buf_size(limits::HEADERS);
-    let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(broken)?;
-    let connection = network.spawn(connection)?;
-    let response = match timeout(limits::FIRST_BYTE, sender.send_request(request)).await {
-        Ok(response) => response.map_err(broken)?,
-        Err(_) => return Err(ExchangeError::Slow),
-    };
+    let (response, connection) = begin(network, exchange, limits::FIRST_BYTE).await?;
     let (head, body) = response.into_parts();
     let body = match head.status.is_success() {
         true => whole(body, most).await?,
@@ -152,6 +145,26 @@ async fn answer(network: &Network, exchange: Exchange) -> Result<Answer, Exchang
     };
     drop(connection);
     Ok(Answer { status: head.status, headers: head.headers, body })
+}
+
+/// Sends a request, and returns the head of its response with the task that drives the connection.
+pub(crate) async fn begin(
+    network: &Network,
+    exchange: Exchange,
+    first_byte: Duration,
+) -> Result<(Response<Incoming>, Connection), ExchangeError> {
+    let uri: Uri = exchange.url.parse().map_err(NetRefused::url)?;
+    let target = Target::of(&uri)?;
+    let stream = stream(network, &target, exchange.reach).await?;
+    let request = request(exchange, &uri, &target)?;
+    let mut builder = http1::Builder::new();
+    builder.max_headers(limits::HEADER_COUNT).max_buf_size(limits::HEADERS);
+    let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(broken)?;
+    let connection = network.spawn(connection)?;
+    match timeout(first_byte, sender.send_request(request)).await {
+        Ok(response) => Ok((response.map_err(broken)?, connection)),
+        Err(_) => Err(ExchangeError::Slow),
+    }
 }
 
 /// Connects to a target. Without encryption only this machine is reached: `localhost` means its
@@ -240,7 +253,7 @@ async fn next(body: &mut Incoming) -> Result<Option<Bytes>, ExchangeError> {
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "it is the last use of an error")]
-fn broken(error: hyper::Error) -> ExchangeError {
+pub(crate) fn broken(error: hyper::Error) -> ExchangeError {
     match error.is_parse_too_large() {
         true => ExchangeError::Broken("the headers of the response are too long".to_owned()),
         false => ExchangeError::Broken(error.to_string()),

@@ -44,6 +44,7 @@ mod resolve;
 mod rule;
 mod secret;
 mod send;
+mod streamed;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -64,5 +65,6 @@ pub use resolve::NameServer;
 pub use resolve::{Resolver, SystemResolver};
 pub use rule::{HostPattern, NetRule, NetRuleError, Reach};
 pub use secret::{Secret, SecretError, SecretValue, is_variable};
+pub use streamed::Streamed;
 pub use target::{Scheme, Target};
 pub use wishes::{WISHES, WishFault, Wishes};
