@@ -1,10 +1,12 @@
 //! A connection to a server: its start, its list of tools, and calls.
 
 use crate::handler::Handler;
+use crate::inbox::{Fault, Inbox};
+use crate::lines::Lines;
 use crate::offer::{MAX_TOOLS, MAX_WORDS, Offer, OfferedTool};
 use crate::process::Watched;
-use crate::reach::{Reach, ServerCommand};
-use crate::wire::{Fault, Lines};
+use crate::reach::{Reach, ServerCommand, ServerUrl};
+use crate::remote::Remote;
 use crate::{output, runtime};
 use palisade::execution::Sink;
 use palisade::tool::text::{cut, visible};
@@ -14,7 +16,10 @@ use palisade_shell::Service;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, PaginatedRequestParams, ServerResult,
 };
-use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RunningService, ServiceError};
+use rmcp::service::{
+    ClientInitializeError, Peer, PeerRequestOptions, RequestHandle, RunningService, ServiceError,
+};
+use rmcp::transport::Transport;
 use rmcp::{RoleClient, serve_client};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -62,7 +67,7 @@ pub async fn look(reach: &Reach, workspace: Arc<Workspace>) -> Result<Offer, Con
 /// A connection, which is closed on drop.
 pub(crate) struct Connection {
     service: RunningService<RoleClient, Handler>,
-    process: Watched,
+    process: Option<Watched>,
     fault: Fault,
     offer: Mutex<Arc<Offer>>,
 }
@@ -80,8 +85,10 @@ impl Connection {
         workspace: Arc<Workspace>,
     ) -> Result<Self, ConnectError> {
         let open = async move {
-            let Reach::Command(command) = reach;
-            Self::start(&command, &workspace).await
+            match reach {
+                Reach::Command(command) => Self::start(&command, &workspace).await,
+                Reach::Url(server) => Self::reach(server).await,
+            }
         };
         let opening = runtime::spawn(async move { tokio::time::timeout(START_TIME, open).await });
         let opening = opening.map_err(|error| ConnectError::NotStarted(error.into()))?;
@@ -97,19 +104,36 @@ impl Connection {
         let Service { input, output, errors, process } =
             started.map_err(ConnectError::NotStarted)?;
         let process = Watched::new(process, errors);
-        let fault = Fault::default();
-        let handler = Handler::new(workspace.root());
-        let lines = Lines::new(BufReader::new(output), input, handler.clone(), fault.clone());
-        let served = serve_client(handler, lines).await;
-        let service = match served {
+        let handler = Handler::new(Some(workspace.root()));
+        let inbox = Inbox::new(handler.clone(), Fault::default());
+        let fault = inbox.fault().clone();
+        let lines = Lines::new(BufReader::new(output), input, inbox);
+        Self::shake_hands(handler, lines, Some(process), fault).await
+    }
+
+    async fn reach(server: ServerUrl) -> Result<Self, ConnectError> {
+        // A server elsewhere learns nothing of the paths of this machine.
+        let handler = Handler::new(None);
+        let inbox = Inbox::new(handler.clone(), Fault::default());
+        let fault = inbox.fault().clone();
+        Self::shake_hands(handler, Remote::new(server, inbox), None, fault).await
+    }
+
+    async fn shake_hands<T: Transport<RoleClient> + 'static>(
+        handler: Handler,
+        transport: T,
+        process: Option<Watched>,
+        fault: Fault,
+    ) -> Result<Self, ConnectError> {
+        let service = match serve_client(handler, transport).await {
             Ok(service) => service,
-            Err(error) => return Err(why(&process, &fault, &error.to_string()).await),
+            Err(error) => return Err(why(process.as_ref(), &fault, &said(&error)).await),
         };
         let offer = match list(service.peer()).await {
             Ok(offer) => offer,
             Err(ListError::TooMuch(reason)) => return Err(ConnectError::TooMuch(reason)),
             Err(ListError::Failed(error)) => {
-                return Err(why(&process, &fault, &error.to_string()).await);
+                return Err(why(process.as_ref(), &fault, &error.to_string()).await);
             }
         };
         Ok(Self { service, process, fault, offer: Mutex::new(offer.into()) })
@@ -142,7 +166,9 @@ impl Connection {
     async fn list_error(&self, error: ListError) -> ConnectError {
         match error {
             ListError::TooMuch(reason) => ConnectError::TooMuch(reason),
-            ListError::Failed(error) => why(&self.process, &self.fault, &error.to_string()).await,
+            ListError::Failed(error) => {
+                why(self.process.as_ref(), &self.fault, &error.to_string()).await
+            }
         }
     }
 
@@ -214,7 +240,7 @@ impl Connection {
                 ErrorKind::execution(ExecutionKind::Failed, message)
             }
             other => {
-                let ended = why(&self.process, &self.fault, &other.to_string()).await;
+                let ended = why(self.process.as_ref(), &self.fault, &other.to_string()).await;
                 ErrorKind::execution(ExecutionKind::Failed, ended.to_string())
             }
         }
@@ -223,14 +249,26 @@ impl Connection {
 
 /// Says why a connection has ended: the exceeded bound, the end of the process, or what the
 /// protocol says.
-async fn why(process: &Watched, fault: &Fault, otherwise: &str) -> ConnectError {
+async fn why(process: Option<&Watched>, fault: &Fault, otherwise: &str) -> ConnectError {
     if let Some(fault) = fault.get() {
         return ConnectError::Ended(format!("{fault}, and was stopped"));
     }
-    // A program that has closed its output usually ends.
-    let _ = tokio::time::timeout(Duration::from_secs(1), process.ended()).await;
+    let mut ended = None;
+    if let Some(process) = process {
+        // A program that has closed its output usually ends.
+        let _ = tokio::time::timeout(Duration::from_secs(1), process.ended()).await;
+        ended = process.report();
+    }
     let otherwise = || format!("the connection failed: {}", visible(cut(otherwise, MAX_MESSAGE)));
-    ConnectError::Ended(process.report().unwrap_or_else(otherwise))
+    ConnectError::Ended(ended.unwrap_or_else(otherwise))
+}
+
+/// Returns the message of a server that refuses the handshake, or what else is known.
+fn said(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::JsonRpcError(error) => error.message.to_string(),
+        other => other.to_string(),
+    }
 }
 
 enum ListError {

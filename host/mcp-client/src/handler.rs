@@ -6,7 +6,7 @@ use palisade::execution::{Progress, Sink};
 use palisade::tool::text::{cut, visible};
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ErrorData, Implementation, ListRootsResult,
-    ProgressNotificationParam, ProgressToken, Root,
+    ProgressNotificationParam, ProgressToken, Root, RootsCapabilities,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
@@ -25,16 +25,17 @@ pub(crate) struct Handler(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    workspace: PathBuf,
+    workspace: Option<PathBuf>,
     /// The receivers of the running calls' progress.
     running: Mutex<HashMap<ProgressToken, Arc<dyn Sink>>>,
     has_new_list: AtomicBool,
 }
 
 impl Handler {
-    /// Creates the handler of a connection for calls in this workspace.
-    pub(crate) fn new(workspace: &Path) -> Self {
-        Self(Arc::new(Shared { workspace: workspace.to_owned(), ..Shared::default() }))
+    /// Creates the handler of a connection, which may tell the server of this workspace.
+    pub(crate) fn new(workspace: Option<&Path>) -> Self {
+        let workspace = workspace.map(Path::to_owned);
+        Self(Arc::new(Shared { workspace, ..Shared::default() }))
     }
 
     /// Sends the progress of a call to its sink for as long as the guard is held.
@@ -79,7 +80,7 @@ impl Drop for Followed {
 impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
-        capabilities.roots = Some(rmcp::model::RootsCapabilities::default());
+        capabilities.roots = self.0.workspace.as_ref().map(|_| RootsCapabilities::default());
         ClientConfig::new(capabilities, Implementation::new("palisade", env!("CARGO_PKG_VERSION")))
     }
 
@@ -88,7 +89,8 @@ impl ClientHandler for Handler {
         &self,
         _: RequestContext<RoleClient>,
     ) -> Result<ListRootsResult, ErrorData> {
-        Ok(ListRootsResult::new(vec![Root::new(file_uri(&self.0.workspace))]))
+        let root = self.0.workspace.iter().map(|path| Root::new(file_uri(path)));
+        Ok(ListRootsResult::new(root.collect()))
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {

@@ -25,28 +25,31 @@
 //! ```
 //!
 //! Each module uses only modules before it in this order: `name`, `offer`, `reach`, `approval`,
-//! `handler`, `wire`, `process`, `output`, `runtime`, `connection`, `starts`,
+//! `handler`, `inbox`, `lines`, `events`, `remote`, `process`, `output`, `runtime`, `connection`, `starts`,
 //! `connections`, `tool`, `server`.
 
 mod approval;
 mod connection;
 mod connections;
+mod events;
 mod handler;
+mod inbox;
+mod lines;
 mod name;
 mod offer;
 mod output;
 mod process;
 mod reach;
+mod remote;
 mod runtime;
 mod server;
 mod starts;
 mod tool;
-mod wire;
 
 pub use approval::{Approval, ApprovalError, Approvals, Difference};
 pub use connection::{ConnectError, look};
 pub use name::{InvalidServerName, ServerName};
 pub use offer::{Offer, OfferedTool};
-pub use reach::{Reach, ServerCommand};
+pub use reach::{Reach, ServerCommand, ServerUrl, UrlError};
 pub use server::{Classes, LeftOut, Server};
 pub use tool::{sandbox_of, server_of};

@@ -1,5 +1,7 @@
 //! How a server is reached.
 
+use http::HeaderMap;
+use palisade_net::{NetRefused, Network as HttpNetwork, Scheme, Target};
 use palisade_shell::{Confinement, Network, ServiceCommand, ShellOptions};
 use std::fmt;
 
@@ -43,12 +45,62 @@ impl ServerCommand {
     }
 }
 
+/// A server that runs elsewhere, and is reached over HTTP.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ServerUrl {
+    /// The URL.
+    pub url: String,
+    /// The headers of each request, such as `Authorization`.
+    pub headers: HeaderMap,
+    /// The network.
+    pub network: HttpNetwork,
+}
+
+/// Leaves out the headers, which may hold secrets.
+impl fmt::Debug for ServerUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerUrl").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// The error of a URL at which no server is reached.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UrlError {
+    /// It is no URL of a server.
+    #[error(transparent)]
+    Invalid(#[from] NetRefused),
+    /// It is not encrypted, and its host is not this machine.
+    #[error(
+        "without encryption, others could read and change what is sent: `https://` is accepted, and `http://` for `localhost`, `127.0.0.1` and `[::1]`"
+    )]
+    Unencrypted,
+}
+
+impl ServerUrl {
+    /// Checks a URL.
+    ///
+    /// # Errors
+    ///
+    /// [`UrlError`] if it is no URL of a server, or would send calls without encryption.
+    pub fn new(url: &str, headers: HeaderMap, network: HttpNetwork) -> Result<Self, UrlError> {
+        let target = Target::of_url(url)?;
+        if target.scheme == Scheme::Http && !target.host.is_loopback() {
+            return Err(UrlError::Unencrypted);
+        }
+        Ok(Self { url: url.to_owned(), headers, network })
+    }
+}
+
 /// How a server is reached.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Reach {
     /// By a program that the host starts.
     Command(ServerCommand),
+    /// By its URL.
+    Url(ServerUrl),
 }
 
 impl Reach {
@@ -67,6 +119,7 @@ impl Reach {
                     "a program that the kernel confines: the workspace, read-write; the network"
                 }
             },
+            Self::Url(_) => "none on this machine: the MCP server runs elsewhere",
         }
     }
 
@@ -80,6 +133,7 @@ impl Reach {
                 let words = std::iter::once(&command.program).chain(&command.arguments);
                 serde_json::json!(words.collect::<Vec<_>>()).to_string()
             }
+            Self::Url(server) => server.url.clone(),
         }
     }
 }

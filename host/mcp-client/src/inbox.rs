@@ -1,0 +1,175 @@
+//! Messages of a server, within bounds. A server is not trusted to be brief, to read, or to speak
+//! the protocol: the connection ends when it exceeds a bound.
+
+use crate::handler::Handler;
+use palisade::tool::json::{JsonBounds, JsonError, parse_bounded};
+use rmcp::RoleClient;
+use rmcp::model::{ErrorData, JsonRpcMessage, RequestId, ServerNotification};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use serde_json::Value;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A message of a server.
+pub(crate) type Received = RxJsonRpcMessage<RoleClient>;
+/// A message to a server.
+pub(crate) type Sent = TxJsonRpcMessage<RoleClient>;
+
+/// The bounds of one message of a server.
+pub(crate) const BOUNDS: JsonBounds = JsonBounds { bytes: 4 << 20, depth: 72, members: 100_256 };
+/// The most texts of a connection that are no messages: some programs print to their standard
+/// output when they start.
+const MAX_OTHER_TEXTS: usize = 1_000;
+/// The most requests of a server that wait for a response.
+const MAX_UNANSWERED: usize = 16;
+
+/// The fault of a message that is longer than [`BOUNDS`].
+pub(crate) const TOO_LONG: &str = "it sent a message of more than 4 MiB";
+
+/// The reason why a connection was ended, if a bound was exceeded.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Fault(Arc<Mutex<Option<String>>>);
+
+impl Fault {
+    /// Sets the reason, if there is none.
+    pub(crate) fn set(&self, reason: impl Into<String>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| reason.into());
+    }
+
+    /// Returns the reason.
+    pub(crate) fn get(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// What a connection has received.
+#[derive(Clone)]
+pub(crate) struct Inbox {
+    handler: Handler,
+    fault: Fault,
+    other_texts: Arc<AtomicUsize>,
+    unanswered: Arc<AtomicUsize>,
+}
+
+impl Inbox {
+    /// Creates an inbox, which reports progress to the handler, and records in `fault` why it ends
+    /// the connection.
+    pub(crate) fn new(handler: Handler, fault: Fault) -> Self {
+        Self { handler, fault, other_texts: Arc::default(), unanswered: Arc::default() }
+    }
+
+    /// Returns the reason for which the connection ends.
+    pub(crate) fn fault(&self) -> &Fault {
+        &self.fault
+    }
+
+    /// Reads a message. Returns `None` for a text that is none, and for one that exceeds a bound,
+    /// which is a fault.
+    pub(crate) fn take(&self, text: &[u8]) -> Option<Received> {
+        let message = self.read(text);
+        match &message {
+            None => {
+                if self.other_texts.fetch_add(1, Ordering::Relaxed) >= MAX_OTHER_TEXTS {
+                    self.fault.set("it sent more than 1,000 lines that are no messages");
+                }
+            }
+            Some(JsonRpcMessage::Request(_)) => {
+                if self.unanswered.fetch_add(1, Ordering::Relaxed) >= MAX_UNANSWERED {
+                    self.fault.set("it sent more than 16 requests and did not read the responses");
+                }
+            }
+            Some(JsonRpcMessage::Notification(notification)) => {
+                if let ServerNotification::ProgressNotification(progress) =
+                    &notification.notification
+                {
+                    self.handler.report(&progress.params);
+                }
+            }
+            Some(_) => {}
+        }
+        message.filter(|_| self.fault.get().is_none())
+    }
+
+    fn read(&self, text: &[u8]) -> Option<Received> {
+        let value = match parse_bounded(str::from_utf8(text).ok()?, BOUNDS) {
+            Ok(value) => value,
+            Err(JsonError::Syntax { .. }) => return None,
+            Err(JsonError::TooLong { .. }) => {
+                self.fault.set(TOO_LONG);
+                return None;
+            }
+            Err(error) => {
+                self.fault.set(format!("it sent a message that is not accepted: {error}"));
+                return None;
+            }
+        };
+        let id = id_of_response(&value);
+        let message = serde_json::from_value(value).ok();
+        // Without it, the request would wait for its deadline.
+        message.or_else(|| id.map(|id| failed(id, "the response is not valid")))
+    }
+
+    /// Counts a message that was sent, if it is a response.
+    pub(crate) fn sent(&self, message: &Sent) {
+        if matches!(message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) {
+            self.unanswered.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Returns the error response to a request.
+pub(crate) fn failed(id: RequestId, message: impl Into<String>) -> Received {
+    JsonRpcMessage::error(ErrorData::internal_error(message.into(), None), Some(id))
+}
+
+/// Returns the id of a response.
+fn id_of_response(value: &Value) -> Option<RequestId> {
+    let is_response = value.get("result").is_some() || value.get("error").is_some();
+    serde_json::from_value(value.get("id").filter(|_| is_response)?.clone()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inbox() -> Inbox {
+        Inbox::new(Handler::default(), Fault::default())
+    }
+
+    #[test]
+    fn invalid_response_fails_its_request() {
+        let inbox = inbox();
+        let text = br#"{"jsonrpc":"2.0","id":7,"error":{"code":"none"}}"#;
+        let Some(JsonRpcMessage::Error(error)) = inbox.take(text) else { panic!("no error") };
+        assert_eq!(error.id, Some(RequestId::Number(7)));
+        assert_eq!(inbox.fault().get(), None);
+    }
+
+    #[test]
+    fn message_beyond_the_bounds_is_a_fault() {
+        let deep =
+            format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}1{}}}"#, "[".repeat(90), "]".repeat(90));
+        let many = format!(r#"{{"jsonrpc":"2.0","id":1,"result":[{}1]}}"#, "1,".repeat(101_000));
+        let twice = r#"{"jsonrpc":"2.0","id":1,"id":2,"result":{}}"#;
+        for (text, reason) in
+            [(deep.as_str(), "nested"), (many.as_str(), "more than"), (twice, "twice")]
+        {
+            let inbox = inbox();
+            assert!(inbox.take(text.as_bytes()).is_none());
+            let fault = inbox.fault().get().expect("a fault");
+            assert!(fault.contains(reason), "{fault}");
+        }
+    }
+
+    #[test]
+    fn texts_that_are_no_messages_are_bounded() {
+        let inbox = inbox();
+        for _ in 0..MAX_OTHER_TEXTS {
+            assert!(inbox.take(b"starting").is_none());
+            assert_eq!(inbox.fault().get(), None);
+        }
+        assert!(inbox.take(b"starting").is_none());
+        let reason = "it sent more than 1,000 lines that are no messages";
+        assert_eq!(inbox.fault().get().as_deref(), Some(reason));
+    }
+}

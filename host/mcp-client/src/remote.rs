@@ -1,0 +1,280 @@
+//! The transport of a server that is reached over HTTP: each message is a request, and its response
+//! is a message or a stream of them (Streamable HTTP, revision 2025-06-18 of the specification).
+//!
+//! The optional stream that a server opens on its own is not asked for, and none is resumed.
+
+use crate::events::{EventTooLong, Events};
+use crate::inbox::{BOUNDS, Inbox, Received, Sent, TOO_LONG, failed};
+use crate::reach::ServerUrl;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use palisade_net::{Exchange, ExchangeError, Reach, Streamed};
+use rmcp::RoleClient;
+use rmcp::model::{ClientNotification, JsonRpcMessage, RequestId, ServerResult};
+use rmcp::transport::Transport;
+use std::collections::HashMap;
+use std::future::Future;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// The longest wait for the head of a response: longer than a call may take.
+const RESPONSE_TIME: Duration = Duration::from_secs(660);
+/// The longest wait for the acceptance of a message that has no response.
+const ACCEPTANCE_TIME: Duration = Duration::from_secs(30);
+/// The header of the session's id.
+const SESSION: &str = "mcp-session-id";
+/// The header of the protocol version.
+const VERSION: &str = "mcp-protocol-version";
+/// The longest id of a session, in bytes.
+const MAX_SESSION: usize = 1 << 10;
+
+/// The transport of a connection.
+pub(crate) struct Remote {
+    shared: Arc<Shared>,
+    received: mpsc::Receiver<Received>,
+}
+
+struct Shared {
+    server: ServerUrl,
+    inbox: Inbox,
+    sender: mpsc::Sender<Received>,
+    state: Mutex<State>,
+    /// Cancelled when the connection is over.
+    over: CancellationToken,
+}
+
+#[derive(Default)]
+struct State {
+    session: Option<HeaderValue>,
+    version: Option<HeaderValue>,
+    /// The requests that wait for their responses.
+    waiting: HashMap<RequestId, CancellationToken>,
+}
+
+impl Remote {
+    /// Creates a transport. Nothing is sent yet.
+    pub(crate) fn new(server: ServerUrl, inbox: Inbox) -> Self {
+        let (sender, received) = mpsc::channel(1);
+        let over = CancellationToken::new();
+        let shared = Shared { server, inbox, sender, state: Mutex::default(), over };
+        Self { shared: Arc::new(shared), received }
+    }
+}
+
+impl Drop for Remote {
+    fn drop(&mut self) {
+        self.shared.over.cancel();
+    }
+}
+
+impl Transport<RoleClient> for Remote {
+    type Error = io::Error;
+
+    fn send(&mut self, message: Sent) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let shared = self.shared.clone();
+        async move { shared.send(message).await }
+    }
+
+    async fn receive(&mut self) -> Option<Received> {
+        tokio::select! {
+            biased;
+            message = self.received.recv() => message,
+            () = self.shared.over.cancelled() => None,
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.shared.over.cancel();
+        let session = self.shared.state().session.take();
+        if let Some(session) = session {
+            // Best effort: a server forgets its sessions in time.
+            let request = self.shared.request(Method::DELETE, Bytes::new(), Some(session));
+            let _ = self.shared.server.network.open(request, Duration::from_secs(2)).await;
+        }
+        Ok(())
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends a message. The response to a request is awaited in a task of its own.
+    async fn send(self: Arc<Self>, message: Sent) -> io::Result<()> {
+        let body = Bytes::from(serde_json::to_vec(&message)?);
+        if let JsonRpcMessage::Request(request) = &message {
+            let id = request.id.clone();
+            let stop = self.over.child_token();
+            self.state().waiting.insert(id.clone(), stop.clone());
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = stop.cancelled() => {}
+                    () = self.answer(&id, body) => {}
+                }
+                self.state().waiting.remove(&id);
+            });
+            return Ok(());
+        }
+        let accepted = self.post(body, ACCEPTANCE_TIME).await;
+        self.inbox.sent(&message);
+        if let JsonRpcMessage::Notification(notification) = &message
+            && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+            && let Some(id) = &cancelled.params.request_id
+            && let Some(waiting) = self.state().waiting.remove(id)
+        {
+            waiting.cancel();
+        }
+        accepted.map(drop).map_err(io::Error::other)
+    }
+
+    /// Sends a request, and passes on what comes as its response.
+    async fn answer(&self, id: &RequestId, body: Bytes) {
+        let mut stream = match self.post(body, RESPONSE_TIME).await {
+            Ok(stream) => stream,
+            Err(reason) => return self.pass_on(failed(id.clone(), reason)).await,
+        };
+        self.keep_session(&stream.headers);
+        let kind = stream.headers.get(header::CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
+        let ended = if kind.starts_with(b"text/event-stream") {
+            self.read_events(&mut stream, id).await
+        } else {
+            self.read_message(&mut stream, id).await
+        };
+        match ended {
+            Ok(Response::Passed) => {}
+            Ok(Response::Missing) => {
+                self.pass_on(failed(id.clone(), "the server sent no response")).await;
+            }
+            Err(error) => self.pass_on(failed(id.clone(), error.to_string())).await,
+        }
+    }
+
+    /// Reads a body that is one message.
+    async fn read_message(
+        &self,
+        stream: &mut Streamed,
+        id: &RequestId,
+    ) -> Result<Response, ExchangeError> {
+        let mut text = Vec::new();
+        while let Some(piece) = stream.next().await? {
+            if text.len() + piece.len() > BOUNDS.bytes {
+                self.end(TOO_LONG);
+                return Ok(Response::Passed);
+            }
+            text.extend_from_slice(&piece);
+        }
+        Ok(self.take(&text, id).await)
+    }
+
+    /// Reads a body that is a stream of messages, to the response.
+    async fn read_events(
+        &self,
+        stream: &mut Streamed,
+        id: &RequestId,
+    ) -> Result<Response, ExchangeError> {
+        let mut events = Events::default();
+        while let Some(piece) = stream.next().await? {
+            let mut texts = Vec::new();
+            let read = events.read(&piece, BOUNDS.bytes, |text| texts.push(text));
+            for text in texts {
+                if self.take(&text, id).await == Response::Passed {
+                    return Ok(Response::Passed);
+                }
+            }
+            if read == Err(EventTooLong) {
+                self.end(TOO_LONG);
+                return Ok(Response::Passed);
+            }
+        }
+        Ok(Response::Missing)
+    }
+
+    /// Passes on the message of a text, and says whether it is the response to a request, or ends
+    /// the connection.
+    async fn take(&self, text: &[u8], id: &RequestId) -> Response {
+        let message = self.inbox.take(text);
+        if self.inbox.fault().get().is_some() {
+            self.over.cancel();
+            return Response::Passed;
+        }
+        let Some(message) = message else { return Response::Missing };
+        let is_response = match &message {
+            JsonRpcMessage::Response(response) => {
+                if let ServerResult::InitializeResult(result) = &response.result {
+                    let version = HeaderValue::from_str(result.protocol_version.as_str());
+                    self.state().version = version.ok();
+                }
+                response.id == *id
+            }
+            JsonRpcMessage::Error(error) => error.id.as_ref().is_none_or(|it| it == id),
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => false,
+        };
+        self.pass_on(message).await;
+        if is_response { Response::Passed } else { Response::Missing }
+    }
+
+    async fn pass_on(&self, message: Received) {
+        // Fails if the connection is over.
+        let _ = self.sender.send(message).await;
+    }
+
+    /// Ends the connection.
+    fn end(&self, reason: &str) {
+        self.inbox.fault().set(reason);
+        self.over.cancel();
+    }
+
+    fn keep_session(&self, headers: &HeaderMap) {
+        if let Some(session) = headers.get(SESSION).filter(|it| it.len() <= MAX_SESSION) {
+            self.state().session = Some(session.clone());
+        }
+    }
+
+    fn request(&self, method: Method, body: Bytes, session: Option<HeaderValue>) -> Exchange {
+        let mut headers = self.server.headers.clone();
+        let accepted = HeaderValue::from_static("application/json, text/event-stream");
+        headers.insert(header::ACCEPT, accepted);
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let version = self.state().version.clone();
+        for (name, value) in [(SESSION, session), (VERSION, version)] {
+            if let Some(value) = value {
+                headers.insert(name, value);
+            }
+        }
+        let (url, reach) = (self.server.url.clone(), Reach::Private);
+        Exchange { method, url, headers, body, reach, most: BOUNDS.bytes as u64 }
+    }
+
+    /// Sends a message, and returns a response that is no failure.
+    async fn post(&self, body: Bytes, time: Duration) -> Result<Streamed, String> {
+        let session = self.state().session.clone();
+        let has_session = session.is_some();
+        let request = self.request(Method::POST, body, session);
+        let stream = self.server.network.open(request, time).await;
+        let stream = stream.map_err(|error| error.to_string())?;
+        match stream.status {
+            status if status.is_success() => Ok(stream),
+            StatusCode::NOT_FOUND if has_session => {
+                let reason = "the server has ended the session";
+                self.end(reason);
+                Err(reason.to_owned())
+            }
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(format!(
+                "the server answered {}; `token_env` or `headers` in its table can hold credentials",
+                stream.status
+            )),
+            status => Err(format!("the server answered {status}")),
+        }
+    }
+}
+
+/// Whether the response to a request has been passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Response {
+    Passed,
+    Missing,
+}
