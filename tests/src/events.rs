@@ -153,6 +153,7 @@ mod tests {
 
     #[test]
     fn recorded_messages_are_bounded() {
+        let _turn = crate::oracle::turn();
         let recorder = Recorder::default();
         let send = |event| {
             recorder.receive(&Envelope { seq: 0, time: std::time::SystemTime::UNIX_EPOCH, event });

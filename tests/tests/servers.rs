@@ -8,6 +8,8 @@ mod bounds;
 mod calls;
 #[path = "servers/confined.rs"]
 mod confined;
+#[path = "servers/remote.rs"]
+mod remote;
 #[path = "servers/words.rs"]
 mod words;
 

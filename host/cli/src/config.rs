@@ -23,5 +23,5 @@ pub use paths::{PathLists, PathSettings, PathsConfig};
 pub use plugins::{Effect, PluginConfig, PluginLimit, PluginOptions};
 pub use resolve::{Origin, Settings, Value};
 pub use rule::ToolRule;
-pub use servers::McpServer;
+pub use servers::{McpCommand, McpPlace, McpServer, McpUrl};
 pub(crate) use time::call_time;

@@ -6,7 +6,7 @@ use super::output::{self, Cell};
 use super::prompt::{self, YesNo};
 use super::wrap::{columns, hanging};
 use super::{hint, inspect, servers, setup};
-use crate::config::{McpServer, Settings, Value};
+use crate::config::{McpCommand, McpPlace, McpServer, Settings, Value};
 use palisade::tool::text::elided;
 use palisade::workspace::Workspace;
 use palisade_mcp_client::{
@@ -64,9 +64,10 @@ pub(super) fn list(common: &Common, args: &McpList) -> Result<Exit, Failure> {
     let settings = setup::settings(common)?;
     let approvals = servers::approvals(common);
     let of = |(name, server): (&ServerName, &Value<McpServer>)| {
-        let reach = servers::reach(&settings, &server.value);
+        let reach = servers::reach(&settings, &server.value)?;
         let approval = approvals.as_ref().map_or(Ok(Approval::Missing), |it| it.of(name, &reach));
-        approval.map(|approval| (name.clone(), reach, approval)).map_err(Failure::usage)
+        let approval = approval.map_err(Failure::usage)?;
+        Ok::<_, Failure>((name.clone(), reach, approval))
     };
     let all: Vec<_> = settings.servers.iter().map(of).collect::<Result<_, _>>()?;
     let tools = |approval: &Approval| match approval {
@@ -90,11 +91,11 @@ pub(super) fn list(common: &Common, args: &McpList) -> Result<Exit, Failure> {
         output::text(&output::prose(text))?;
         return Ok(Exit::Ok);
     }
-    let head = ["SERVER", "APPROVAL", "TOOLS", "COMMAND"].map(Cell::heading).into();
+    let head = ["SERVER", "APPROVAL", "TOOLS", "PLACE"].map(Cell::heading).into();
     let rows = all.iter().map(|(name, reach, approval)| -> Vec<Cell> {
         let state = servers::state(approval).trim_start_matches("is ");
-        let command = command_line(reach);
-        vec![name.as_str().into(), state.into(), tools(approval).to_string().into(), command.into()]
+        let place = place(reach);
+        vec![name.as_str().into(), state.into(), tools(approval).to_string().into(), place.into()]
     });
     output::text(&output::table(&std::iter::once(head).chain(rows).collect::<Vec<_>>()))?;
     Ok(Exit::Ok)
@@ -139,7 +140,7 @@ fn known<'a>(
         Failure::new(Exit::NotFound, line)
     };
     let (name, server) = servers::named(settings, name).ok_or_else(missing)?;
-    let reach = servers::reach(settings, &server.value);
+    let reach = servers::reach(settings, &server.value)?;
     // A damaged approval is replaced by a new one.
     let approval = approvals.of(name, &reach).unwrap_or(Approval::Missing);
     Ok(Known { name, server: &server.value, reach, approval })
@@ -157,7 +158,8 @@ fn ask_server(common: &Common, known: &Known<'_>) -> Result<Offer, Failure> {
     })
 }
 
-fn command_line(reach: &Reach) -> String {
+/// Returns the command or the URL of a server.
+fn place(reach: &Reach) -> String {
     match reach {
         Reach::Command(command) => {
             let command = &command.command;
@@ -165,7 +167,7 @@ fn command_line(reach: &Reach) -> String {
             let words = words.map(|word| palisade_trust::shell_word(word));
             elided(&words.collect::<Vec<_>>().join(" "), 300)
         }
-        _ => reach.identity(),
+        other => elided(&other.identity(), 300),
     }
 }
 
@@ -198,13 +200,15 @@ fn shown(known: &Known<'_>, offer: &Offer, room: usize) -> String {
     }
     let own = [offer.server.as_deref(), offer.version.as_deref()];
     let own: Vec<&str> = own.into_iter().flatten().collect();
-    text.push_str(&line(&format!("command    {}", command_line(&known.reach))));
+    text.push_str(&line(&format!("place      {}", place(&known.reach))));
     text.push_str(&line(&format!("itself     {}", elided(&own.join(" "), 200))));
-    if known.server.confinement == Confinement::Unconfined {
-        text.push_str(&line(
-            "rights     all of yours: it can read and change each of your files, and use the network; `confined = true` in its table confines it",
-        ));
-    }
+    text.push_str(&line(match &known.server.place {
+        McpPlace::Command(McpCommand { confinement: Confinement::Unconfined, .. }) => {
+            "rights     all of yours: it can read and change each of your files, and use the network; `confined = true` in its table confines it"
+        }
+        McpPlace::Command(_) => "rights     those that the kernel leaves it, as its table says",
+        McpPlace::Url(_) => "rights     none on this machine; it gets the input of each call",
+    }));
     text
 }
 

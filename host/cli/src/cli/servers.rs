@@ -8,6 +8,7 @@ use palisade::plugins::Shipped;
 use palisade::tool::text::elided;
 use palisade::{Definition, HostBuilder, internal::shipped_owner};
 use palisade_mcp_client::{Approval, Approvals, LeftOut, Reach, Server, ServerName};
+use palisade_net::Network;
 use palisade_shell::ShellHelper;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,13 +29,18 @@ pub(super) fn approvals(common: &Common) -> Option<Approvals> {
 }
 
 /// Returns how a server is reached, with this program as the helper of its processes.
-pub(super) fn reach(settings: &Settings, server: &McpServer) -> Reach {
+///
+/// # Errors
+///
+/// A usage error if a token in the environment is no value of a header.
+pub(super) fn reach(settings: &Settings, server: &McpServer) -> Result<Reach, Failure> {
     let limits = settings.shell_limits();
-    let mut reach = server.reach(limits, |name| std::env::var(name).ok());
+    let variable = |name: &str| std::env::var(name).ok();
+    let mut reach = server.reach(limits, Network::default, variable).map_err(Failure::usage)?;
     if let (Reach::Command(command), Ok(program)) = (&mut reach, setup::this_program()) {
         command.options = command.options.clone().helper(ShellHelper::palisade(program));
     }
-    reach
+    Ok(reach)
 }
 
 /// Returns a configured server by its name.
@@ -68,7 +74,7 @@ pub(super) fn add_to(
     let mut names = Names::new(settings.builtin.value);
     let mut base = base;
     for (name, server) in &settings.servers {
-        let reach = reach(settings, &server.value);
+        let reach = reach(settings, &server.value)?;
         let approval = approvals.of(name, &reach).map_err(Failure::usage)?;
         if !matches!(approval, Approval::Given(_)) {
             tracing::warn!(
@@ -97,7 +103,7 @@ pub(super) fn state(approval: &Approval) -> &'static str {
     match approval {
         Approval::Given(_) => "is approved",
         Approval::Missing => "is not approved",
-        Approval::Elsewhere { .. } => "was approved with another command",
+        Approval::Elsewhere { .. } => "was approved with another command or URL",
     }
 }
 

@@ -1,9 +1,11 @@
 //! MCP servers as sources of tools: `[mcp.servers.NAME]`. Only the user's own file may contain
-//! them: a server is a program that runs with the rights of the user.
+//! them: a server is a program that runs with the rights of the user, or gets the input of calls.
 
 use super::file::expand;
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use palisade::SideEffects;
-use palisade_mcp_client::{Classes, Reach, ServerCommand, ServerName};
+use palisade_mcp_client::{Classes, Reach, ServerCommand, ServerName, ServerUrl};
+use palisade_net::Network as HttpNetwork;
 use palisade_shell::{Confinement, Network, ServiceCommand, ShellLimits, ShellOptions};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -19,39 +21,52 @@ pub(super) struct RawMcp {
     pub(super) servers: BTreeMap<String, RawServer>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
 pub(super) struct RawServer {
-    command: String,
-    #[serde(default)]
-    args: Vec<String>,
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-    #[serde(default)]
-    pass: Vec<String>,
-    class: Option<String>,
-    #[serde(default)]
-    classes: BTreeMap<String, String>,
-    #[serde(default)]
-    confined: bool,
+    command: Option<String>,
+    args: Option<Vec<String>>,
+    env: Option<BTreeMap<String, String>>,
+    pass: Option<Vec<String>>,
+    confined: Option<bool>,
     network: Option<bool>,
-    #[serde(default)]
-    read: Vec<String>,
+    read: Option<Vec<String>>,
+    url: Option<String>,
+    headers: Option<BTreeMap<String, String>>,
+    token_env: Option<String>,
+    class: Option<String>,
+    classes: BTreeMap<String, String>,
 }
 
 /// An MCP server whose tools this program offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpServer {
+    /// The classes of its tools.
+    pub classes: Classes,
+    /// Where it is.
+    pub place: McpPlace,
+}
+
+/// Where an MCP server is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum McpPlace {
+    /// A program of this machine.
+    Command(McpCommand),
+    /// At a URL.
+    Url(McpUrl),
+}
+
+/// An MCP server that is a program of this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpCommand {
     /// The program.
-    pub command: String,
+    pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
     /// Variables of its environment.
     pub variables: BTreeMap<String, String>,
     /// The names of variables that it gets from the environment of this program.
     pub passed: Vec<String>,
-    /// The classes of its tools.
-    pub classes: Classes,
     /// How it is confined. The network of a server without confinement is open.
     pub confinement: Confinement,
     /// The network of a confined server.
@@ -60,54 +75,87 @@ pub struct McpServer {
     pub readable: Vec<PathBuf>,
 }
 
+/// An MCP server at a URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpUrl {
+    /// The URL.
+    pub url: String,
+    /// The headers of each request.
+    pub headers: BTreeMap<String, String>,
+    /// The name of the variable of this program's environment with the bearer token.
+    pub token_variable: Option<String>,
+}
+
+/// Checks the tables of a file.
+pub(super) fn checked(raw: RawMcp) -> Result<BTreeMap<ServerName, McpServer>, String> {
+    let table = |(name, table): (String, RawServer)| {
+        let parsed = ServerName::parse(&name).map_err(|error| format!("`mcp.servers`: {error}"))?;
+        Ok((parsed, table.checked(&format!("mcp.servers.{name}"))?))
+    };
+    raw.servers.into_iter().map(table).collect()
+}
+
 impl RawServer {
-    /// Checks the table of the server with this name.
+    /// Checks the table with this key.
     ///
     /// # Errors
     ///
     /// The key and the reason.
-    fn checked(self, name: &str) -> Result<McpServer, String> {
-        let key = |key: &str| format!("mcp.servers.{name}.{key}");
-        if self.command.trim().is_empty() {
-            return Err(format!("`{}` is empty; write the name of a program", key("command")));
-        }
+    fn checked(self, key: &str) -> Result<McpServer, String> {
         let class = |place: String, text: &str| {
             text.parse::<SideEffects>().map_err(|error| format!("`{place}`: {error}"))
         };
-        let all = self
-            .class
-            .as_deref()
-            .map_or(Ok(SideEffects::Network), |text| class(key("class"), text))?;
-        let mut classes = Classes::all(all);
+        let all = self.class.as_deref();
+        let all = all.map_or(Ok(SideEffects::Network), |text| class(format!("{key}.class"), text));
+        let mut classes = Classes::all(all?);
         for (tool, text) in &self.classes {
-            classes = classes.with(tool, class(key(&format!("classes.{tool}")), text)?);
+            classes = classes.with(tool, class(format!("{key}.classes.{tool}"), text)?);
         }
-        let is_variable = |name: &String| {
-            !name.is_empty() && !name.contains(['=', '\0']) && name.trim() == name.as_str()
+        let place = match (&self.command, &self.url) {
+            (Some(program), None) => McpPlace::Command(self.command(key, program)?),
+            (None, Some(url)) => McpPlace::Url(self.url(key, url)?),
+            (None, None) => {
+                return Err(format!("`{key}`: write the `command` that starts it, or its `url`"));
+            }
+            (Some(_), Some(_)) => {
+                return Err(format!("`{key}`: write either `command` or `url`, not both"));
+            }
         };
-        if let Some(wrong) = self.env.keys().chain(&self.pass).find(|name| !is_variable(name)) {
-            return Err(format!("`mcp.servers.{name}`: `{wrong}` is no name of a variable"));
-        }
-        if !self.confined && (self.network.is_some() || !self.read.is_empty()) {
+        Ok(McpServer { classes, place })
+    }
+
+    fn command(&self, key: &str, program: &str) -> Result<McpCommand, String> {
+        if self.headers.is_some() || self.token_env.is_some() {
             return Err(format!(
-                "`mcp.servers.{name}`: `network` and `read` are for a confined server; add `confined = true`, or leave them out"
+                "`{key}`: `headers` and `token_env` are for a server with a `url`"
             ));
         }
-        let readable: Vec<PathBuf> = self.read.iter().map(|text| expand(text)).collect();
+        if program.trim().is_empty() {
+            return Err(format!("`{key}.command` is empty; write the name of a program"));
+        }
+        let is_confined = self.confined == Some(true);
+        if !is_confined && (self.network.is_some() || self.read.is_some()) {
+            return Err(format!(
+                "`{key}`: `network` and `read` are for a confined server; add `confined = true`, or leave them out"
+            ));
+        }
+        let variables = self.env.clone().unwrap_or_default();
+        let passed = self.pass.clone().unwrap_or_default();
+        variables.keys().chain(&passed).try_for_each(|name| check_variable(key, name))?;
+        let readable = self.read.iter().flatten().map(|text| expand(text));
+        let readable: Vec<PathBuf> = readable.collect();
         if let Some(relative) = readable.iter().find(|path| !path.is_absolute()) {
             return Err(format!(
-                "`{}` has `{}`; write the whole path, from `/` or `~/` on",
-                key("read"),
+                "`{key}.read` has `{}`; write the whole path, from `/` or `~/` on",
                 relative.display()
             ));
         }
-        Ok(McpServer {
-            command: self.command,
-            arguments: self.args,
-            variables: self.env,
-            passed: self.pass,
-            classes,
-            confinement: match self.confined {
+        Ok(McpCommand {
+            program: program.to_owned(),
+            arguments: self.args.clone().unwrap_or_default(),
+            variables,
+            passed,
+            confinement: match is_confined {
                 true => Confinement::Landlock,
                 false => Confinement::Unconfined,
             },
@@ -118,25 +166,71 @@ impl RawServer {
             readable,
         })
     }
+
+    fn url(&self, key: &str, url: &str) -> Result<McpUrl, String> {
+        let of_command = [
+            ("args", self.args.is_some()),
+            ("env", self.env.is_some()),
+            ("pass", self.pass.is_some()),
+            ("confined", self.confined.is_some()),
+            ("network", self.network.is_some()),
+            ("read", self.read.is_some()),
+        ];
+        if let Some((other, _)) = of_command.into_iter().find(|(_, is_there)| *is_there) {
+            return Err(format!("`{key}`: `{other}` is for a server with a `command`"));
+        }
+        let server = McpUrl {
+            url: url.to_owned(),
+            headers: self.headers.clone().unwrap_or_default(),
+            token_variable: self.token_env.clone(),
+        };
+        server.token_variable.iter().try_for_each(|name| check_variable(key, name))?;
+        server.headers(|_| None).map_err(|error| format!("`{key}.headers`: {error}"))?;
+        ServerUrl::new(url, HeaderMap::new(), HttpNetwork::default())
+            .map_err(|error| format!("`{key}.url` is `{url}`: {error}"))?;
+        Ok(server)
+    }
 }
 
-/// Checks the tables of a file.
-pub(super) fn checked(raw: RawMcp) -> Result<BTreeMap<ServerName, McpServer>, String> {
-    let table = |(name, table): (String, RawServer)| {
-        let parsed = ServerName::parse(&name).map_err(|error| format!("`mcp.servers`: {error}"))?;
-        Ok((parsed, table.checked(&name)?))
-    };
-    raw.servers.into_iter().map(table).collect()
+fn check_variable(key: &str, name: &str) -> Result<(), String> {
+    match palisade_net::is_variable(name) {
+        true => Ok(()),
+        false => Err(format!(
+            "`{key}`: `{name}` is no name of a variable: letters, digits and `_`, and no digit at the beginning"
+        )),
+    }
 }
 
 impl McpServer {
     /// Returns how the server is reached. `limits` are those of `shell`, and `variable` looks up a
     /// variable of this program's environment.
+    ///
+    /// # Errors
+    ///
+    /// If a server at a URL gets a token that is no header.
     pub(crate) fn reach(
         &self,
         limits: ShellLimits,
+        network: impl FnOnce() -> HttpNetwork,
         variable: impl Fn(&str) -> Option<String>,
-    ) -> Reach {
+    ) -> Result<Reach, String> {
+        match &self.place {
+            McpPlace::Command(command) => Ok(Reach::Command(command.reach(limits, variable))),
+            McpPlace::Url(server) => {
+                let headers = server.headers(variable)?;
+                let url = ServerUrl::new(&server.url, headers, network());
+                url.map(Reach::Url).map_err(|error| error.to_string())
+            }
+        }
+    }
+}
+
+impl McpCommand {
+    fn reach(
+        &self,
+        limits: ShellLimits,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> ServerCommand {
         let inherited: &[&str] = match self.confinement {
             Confinement::Landlock => &[],
             Confinement::Unconfined => &INHERITED,
@@ -144,7 +238,7 @@ impl McpServer {
         let passed = inherited.iter().copied().chain(self.passed.iter().map(String::as_str));
         let passed = passed.filter_map(|name| Some((name.to_owned(), variable(name)?)));
         let own = self.variables.iter().map(|(name, value)| (name.clone(), value.clone()));
-        let mut command = ServerCommand::new(self.command.clone());
+        let mut command = ServerCommand::new(self.program.clone());
         command.command = ServiceCommand {
             arguments: self.arguments.clone(),
             variables: passed.chain(own).collect(),
@@ -152,68 +246,34 @@ impl McpServer {
             ..command.command
         };
         command.options = ShellOptions::new(self.confinement).network(self.network).limits(limits);
-        Reach::Command(command)
+        command
     }
+}
+
+impl McpUrl {
+    /// Returns the headers of each request. No error repeats a value.
+    fn headers(&self, variable: impl Fn(&str) -> Option<String>) -> Result<HeaderMap, String> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &self.headers {
+            let key = HeaderName::try_from(name)
+                .map_err(|_| format!("`{name}` is no name of a header"))?;
+            headers.insert(key, sensitive(value, name)?);
+        }
+        if let Some(name) = &self.token_variable
+            && let Some(token) = variable(name)
+        {
+            headers.insert(header::AUTHORIZATION, sensitive(&format!("Bearer {token}"), name)?);
+        }
+        Ok(headers)
+    }
+}
+
+fn sensitive(value: &str, name: &str) -> Result<HeaderValue, String> {
+    let value = HeaderValue::try_from(value);
+    let mut value = value.map_err(|_| format!("the value of `{name}` is no value of a header"))?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
-
-    use super::*;
-
-    fn servers(text: &str) -> Result<BTreeMap<ServerName, McpServer>, String> {
-        checked(toml::from_str(text).map_err(|error: toml::de::Error| error.to_string())?)
-    }
-
-    #[test]
-    fn server_is_of_class_network_without_confinement_by_default() {
-        let all = servers("[servers.git]\ncommand = \"git-server\"\nargs = [\"--all\"]").unwrap();
-        let git = &all[&ServerName::parse("git").unwrap()];
-        assert_eq!(git.classes.of("status"), SideEffects::Network);
-        assert_eq!(git.confinement, Confinement::Unconfined);
-        let Reach::Command(command) =
-            git.reach(ShellLimits::default(), |name| (name == "PATH").then(|| "/bin".to_owned()))
-        else {
-            panic!("it has a command")
-        };
-        assert_eq!(command.command.arguments, ["--all"]);
-        assert_eq!(command.command.variables, [("PATH".to_owned(), "/bin".to_owned())]);
-    }
-
-    #[test]
-    fn confined_server_inherits_only_what_is_named() {
-        let text = "[servers.git]\ncommand = \"x\"\nconfined = true\npass = [\"TOKEN\"]\nenv = { A = \"1\" }\nread = [\"/opt/x\"]\nclass = \"read\"\nclasses = { push = \"execute\" }";
-        let all = servers(text).unwrap();
-        let git = &all[&ServerName::parse("git").unwrap()];
-        assert_eq!(git.classes.of("status"), SideEffects::Read);
-        assert_eq!(git.classes.of("push"), SideEffects::Execute);
-        let Reach::Command(command) =
-            git.reach(ShellLimits::default(), |name| Some(format!("<{name}>")))
-        else {
-            panic!("it has a command")
-        };
-        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        assert_eq!(command.command.variables, [pair("TOKEN", "<TOKEN>"), pair("A", "1")]);
-    }
-
-    #[test]
-    fn wrong_table_is_refused_with_its_key() {
-        for (text, key) in [
-            ("[servers.Git]\ncommand = \"x\"", "mcp.servers"),
-            ("[servers.git]\nargs = []", "command"),
-            ("[servers.git]\ncommand = \" \"", "mcp.servers.git.command"),
-            ("[servers.git]\ncommand = \"x\"\nclass = \"all\"", "mcp.servers.git.class"),
-            (
-                "[servers.git]\ncommand = \"x\"\nclasses = { a = \"b\" }",
-                "mcp.servers.git.classes.a",
-            ),
-            ("[servers.git]\ncommand = \"x\"\nnetwork = true", "confined"),
-            ("[servers.git]\ncommand = \"x\"\npass = [\"A=B\"]", "A=B"),
-            ("[servers.git]\ncommand = \"x\"\nconfined = true\nread = [\"x\"]", "read"),
-        ] {
-            let error = servers(text).unwrap_err();
-            assert!(error.contains(key), "{text}: {error}");
-        }
-    }
-}
+mod tests;
