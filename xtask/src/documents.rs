@@ -16,7 +16,7 @@ use shell::{Outcome, Trial};
 use std::fs;
 
 /// The documents. The commands of each are run in a fresh copy of the repository.
-const DOCUMENTS: [&str; 48] = [
+const DOCUMENTS: [&str; 50] = [
     "README.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -28,6 +28,7 @@ const DOCUMENTS: [&str; 48] = [
     "host/cli/README.md",
     "host/formats/README.md",
     "host/mcp/README.md",
+    "host/mcp-client/README.md",
     "host/net/README.md",
     "host/shell/README.md",
     "host/store/README.md",
@@ -52,6 +53,7 @@ const DOCUMENTS: [&str; 48] = [
     "docs/events.md",
     "docs/mcp.md",
     "docs/code-mode.md",
+    "docs/mcp-servers.md",
     "docs/server.md",
     "docs/performance.md",
     "docs/dist.md",

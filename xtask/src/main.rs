@@ -18,6 +18,7 @@ mod guests;
 mod install;
 mod instructions;
 mod interpreters;
+mod mcp_servers;
 mod mutants;
 mod npm;
 mod packages;
@@ -60,6 +61,8 @@ cargo xtask clients [--debug] [--sample | FRAMEWORK…]
     Runs the official MCP clients for Python, TypeScript and Rust, the MCP Inspector, nine agent
     frameworks and Claude Code against `palisade serve`. With --sample, only two of the frameworks,
     over HTTP only; with names, these only. Needs python3 and pip, node and npm.
+cargo xtask mcp-servers [--debug]
+    Offers the tools of real MCP servers, and calls them. Needs node and npm, python3 and pip.
 cargo xtask console [--debug] [SCENARIO…]
     Drives the console in a browser. Needs node, npm and Chromium.
 cargo xtask api [--debug] [--sample]
@@ -128,6 +131,7 @@ fn run(task: &str) -> anyhow::Result<ExitCode> {
         "conformance" => conformance::run(&place, profile())?,
         "clients" => clients::run(&place, profile(), &clients::Selected::from_arguments())?,
         "api" => api::run(&place, profile(), api::Length::from_arguments())?,
+        "mcp-servers" => mcp_servers::run(&place, profile())?,
         "console" => console::run(&place, profile())?,
         "rivals" => rivals::run(&place, profile())?,
         "install" => install::run(&place)?,
