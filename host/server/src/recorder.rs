@@ -144,12 +144,17 @@ impl Recorder {
     }
 
     fn facts(&self, subject: &Subject) -> CallFacts {
-        let key = self.calls().of(subject, || self.journal.next_call());
+        let (key, parent) = {
+            let mut calls = self.calls();
+            let parent = subject.parent.as_ref().and_then(|id| calls.in_flight(subject, id));
+            (calls.of(subject, || self.journal.next_call()), parent)
+        };
         CallFacts {
             key,
             id: subject.call_id.as_str().into(),
             session_id: subject.session_id.clone(),
             turn_id: subject.turn_id.clone(),
+            parent,
             tool: subject.tool.clone(),
             class: subject.side_effects.map(SideEffects::as_str),
             plugin: None,

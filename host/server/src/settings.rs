@@ -12,6 +12,7 @@ pub struct Settings {
     pub(crate) sessions_per_caller: usize,
     pub(crate) version: String,
     pub(crate) heartbeat: Duration,
+    pub(crate) call_time: Option<Duration>,
 }
 
 impl Default for Settings {
@@ -21,6 +22,7 @@ impl Default for Settings {
             sessions_per_caller: 256,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             heartbeat: Duration::from_secs(15),
+            call_time: None,
         }
     }
 }
@@ -53,6 +55,22 @@ impl Settings {
     pub fn heartbeat(mut self, time: Duration) -> Self {
         self.heartbeat = time;
         self
+    }
+
+    /// Sets the longest time of a call, also where its request asks for more. Default: that of its
+    /// tool, or of its request.
+    #[must_use]
+    pub fn call_time(mut self, time: Option<Duration>) -> Self {
+        self.call_time = time;
+        self
+    }
+
+    /// Returns the time of a call whose request asks for this one. `None`: that of its tool.
+    pub(crate) fn time_of_call(&self, asked: Option<Duration>) -> Option<Duration> {
+        match (asked, self.call_time) {
+            (Some(asked), Some(most)) => Some(asked.min(most)),
+            (asked, most) => asked.or(most),
+        }
     }
 
     /// Returns the allowed workspace with this path.

@@ -98,7 +98,8 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     settings.changes = changes;
     settings.console = Some(way.console());
     settings.confirmed_by = confirmed_by;
-    let operated = wiring.as_ref().map(|operated| operated.server(&tools.host));
+    let operated =
+        wiring.as_ref().map(|operated| operated.server(&tools.host, args.running.timeout));
     let server = match &operated {
         Some(api) => {
             let sessions = Arc::new(McpSessions::new(api.clone()));

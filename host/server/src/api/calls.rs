@@ -79,7 +79,7 @@ pub(super) async fn make(
         run::Start::Run(work) => work,
         run::Start::Answered(answer) => return Ok(answer.into_response()),
     };
-    let (call, cancel) = body.value.call()?;
+    let (call, cancel) = body.value.call(&app.settings)?;
     let account = body.account;
     let call_id = call.id().as_str().to_owned();
     if run::prefers_async(&headers) {

@@ -176,6 +176,10 @@ impl Step {
         let Self { calls, repeated, turn, cancel, account } = self;
         let prepare = |of: &ToolUse| {
             let call = Call::from(of).with_cancellation(cancel.child_token());
+            let call = match app.settings.time_of_call(None) {
+                Some(time) => call.with_timeout(time),
+                None => call,
+            };
             match &turn {
                 Some(turn) => call.with_turn(turn),
                 None => call,

@@ -216,15 +216,15 @@ impl Apply<'_> {
         let client = self.recent.client(self.conn, call.session_id.as_ref())?;
         let mut insert = self.conn.prepare_cached(
             "INSERT INTO calls(key, id, session_id, client, turn_id, tool, class, plugin, digest,
-             state, created)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'waiting', ?10)
+             state, created, parent)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'waiting', ?10, ?11)
              ON CONFLICT DO NOTHING",
         )?;
-        let CallFacts { key, id, session_id, turn_id, tool, class, plugin, digest } = call;
-        let key = key.stored();
+        let CallFacts { key, id, session_id, turn_id, parent, tool, class, plugin, digest } = call;
+        let (key, parent) = (key.stored(), parent.map(CallKey::stored));
         let created = at.micros();
         let added = insert.execute(params![
-            key, id, session_id, client, turn_id, tool, class, plugin, digest, created
+            key, id, session_id, client, turn_id, tool, class, plugin, digest, created, parent
         ])?;
         if added == 1 {
             self.recent.call_created(self.conn, key, created)?;

@@ -89,6 +89,8 @@ pub struct CallFacts {
     pub session_id: Option<Arc<str>>,
     /// The turn, if there is one.
     pub turn_id: Option<Arc<str>>,
+    /// The call that makes this one, if a running tool does.
+    pub parent: Option<CallKey>,
     /// The tool's name, as requested.
     pub tool: Arc<str>,
     /// The tool's class of side effects. `None` for an unknown tool.

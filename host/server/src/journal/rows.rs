@@ -152,6 +152,10 @@ pub struct CallRow {
 pub struct CallPage {
     /// The call, with its whole message.
     pub call: CallRow,
+    /// The number of the call that made it, if a running tool did.
+    pub parent: Option<CallKey>,
+    /// The calls that it made, oldest first; 256 at most.
+    pub nested: Vec<CallRow>,
     /// The input. `None`: it is not known yet, or not at all.
     pub input: Option<Body>,
     /// The output, or the output before the failure. `None`: the call has not ended.

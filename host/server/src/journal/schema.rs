@@ -7,10 +7,13 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The version of the format, `PRAGMA user_version`.
-pub(super) const VERSION: i64 = 2;
+pub(super) const VERSION: i64 = 3;
 
 /// The version without the protocol of a session.
 const WITHOUT_PROTOCOL: i64 = 1;
+
+/// The version without the parent of a call.
+const WITHOUT_PARENT: i64 = 2;
 
 /// Marks the file as a journal of this program, `PRAGMA application_id`: `PALJ`.
 const APPLICATION: i64 = 0x5041_4c4a;
@@ -92,7 +95,8 @@ CREATE TABLE calls(
     command TEXT,
     input TEXT,
     files TEXT,
-    output TEXT
+    output TEXT,
+    parent INTEGER
 ) STRICT;
 CREATE INDEX calls_by_id ON calls(id);
 CREATE INDEX calls_of_session ON calls(session_id) WHERE session_id IS NOT NULL;
@@ -101,6 +105,7 @@ CREATE INDEX calls_of_tool ON calls(tool);
 CREATE INDEX calls_of_class ON calls(class);
 CREATE INDEX calls_in_state ON calls(state);
 CREATE INDEX calls_by_error ON calls(error_class) WHERE error_class IS NOT NULL;
+CREATE INDEX calls_of_parent ON calls(parent) WHERE parent IS NOT NULL;
 CREATE INDEX calls_by_time ON calls(created, tool, state, error_class, started, duration);
 
 CREATE TABLE confirmations(
@@ -141,13 +146,36 @@ CREATE TABLE plugins(
 pub(super) const WITHOUT_EFFECT: &str =
     "ended IS NOT NULL AND (started IS NULL OR class IN ('none', 'read'))";
 
-/// Brings a file of the first version to this one.
-const UPGRADE: &str = "ALTER TABLE sessions ADD COLUMN protocol TEXT";
+/// A change of the format.
+struct Change {
+    /// The version before it.
+    from: i64,
+    /// Makes the change in a file.
+    upgrade: &'static str,
+    /// Lets a reader read a file from before as if the change were made: an unqualified name is
+    /// looked up among its own temporary tables first.
+    show: &'static str,
+}
 
-/// Lets a reader read a file of the first version as one of this version: an unqualified name is
-/// looked up among its own temporary tables first.
-const SHOW_UPGRADED: &str =
-    "CREATE TEMP VIEW sessions AS SELECT *, NULL AS protocol FROM main.sessions";
+/// The changes of the format, in order.
+const CHANGES: [Change; 2] = [
+    Change {
+        from: WITHOUT_PROTOCOL,
+        upgrade: "ALTER TABLE sessions ADD COLUMN protocol TEXT;",
+        show: "CREATE TEMP VIEW sessions AS SELECT *, NULL AS protocol FROM main.sessions;",
+    },
+    Change {
+        from: WITHOUT_PARENT,
+        upgrade: "ALTER TABLE calls ADD COLUMN parent INTEGER;
+                  CREATE INDEX calls_of_parent ON calls(parent) WHERE parent IS NOT NULL;",
+        show: "CREATE TEMP VIEW calls AS SELECT *, NULL AS parent FROM main.calls;",
+    },
+];
+
+/// Returns the changes that a file of an earlier version lacks.
+fn changes_since(version: i64) -> impl Iterator<Item = &'static Change> {
+    CHANGES.iter().filter(move |change| change.from >= version)
+}
 
 /// What a connection may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,7 +196,7 @@ pub(super) fn connect(path: &Path, access: Access) -> Result<Connection, Journal
         .and_then(|mut conn| ready(&mut conn, access).map(|version| (conn, version)));
     let (conn, version) = opened.map_err(|error| unusable(path, &error))?;
     match version {
-        Version::Known | Version::First => Ok(conn),
+        Version::Known | Version::Earlier(_) => Ok(conn),
         Version::Newer(found) => {
             Err(JournalError::NewerVersion { path: path.to_owned(), found, known: VERSION })
         }
@@ -182,8 +210,8 @@ pub(super) fn connect(path: &Path, access: Access) -> Result<Connection, Journal
 /// The format of a file.
 enum Version {
     Known,
-    /// The first one, which can be read, and upgraded.
-    First,
+    /// An earlier one, which can be read, and upgraded.
+    Earlier(i64),
     Newer(i64),
     Foreign,
 }
@@ -209,12 +237,13 @@ fn ready(conn: &mut Connection, access: Access) -> rusqlite::Result<Version> {
             conn.execute_batch("PRAGMA query_only = ON")?;
             return Ok(version);
         }
-        (Version::First, Access::Write) => {
-            upgrade(conn)?;
+        (Version::Earlier(found), Access::Write) => {
+            upgrade(conn, *found)?;
             return ready(conn, access);
         }
-        (Version::First, Access::Read) => {
-            conn.execute_batch(&format!("{SHOW_UPGRADED}; PRAGMA query_only = ON"))?;
+        (Version::Earlier(found), Access::Read) => {
+            let views: String = changes_since(*found).map(|change| change.show).collect();
+            conn.execute_batch(&format!("{views} PRAGMA query_only = ON"))?;
             return Ok(version);
         }
         (Version::Newer(_) | Version::Foreign, _) => {}
@@ -233,7 +262,7 @@ fn version(conn: &Connection) -> rusqlite::Result<Version> {
     Ok(match version {
         _ if application != APPLICATION => Version::Foreign,
         VERSION => Version::Known,
-        WITHOUT_PROTOCOL => Version::First,
+        earlier @ (WITHOUT_PROTOCOL | WITHOUT_PARENT) => Version::Earlier(earlier),
         newer if newer > VERSION => Version::Newer(newer),
         _ => Version::Foreign,
     })
@@ -250,9 +279,9 @@ fn create(conn: &mut Connection) -> rusqlite::Result<()> {
     made.commit()
 }
 
-fn upgrade(conn: &mut Connection) -> rusqlite::Result<()> {
+fn upgrade(conn: &mut Connection, from: i64) -> rusqlite::Result<()> {
     let changed = conn.transaction()?;
-    changed.execute_batch(UPGRADE)?;
+    changes_since(from).try_for_each(|change| changed.execute_batch(change.upgrade))?;
     changed.pragma_update(None, "user_version", VERSION)?;
     changed.commit()
 }
@@ -268,97 +297,4 @@ pub(super) fn unusable(path: &Path, error: &rusqlite::Error) -> JournalError {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
-    use super::*;
-
-    fn file() -> tempfile::NamedTempFile {
-        tempfile::NamedTempFile::new().unwrap()
-    }
-
-    #[test]
-    fn file_is_made_once_and_found_again() {
-        let file = file();
-        drop(connect(file.path(), Access::Write).unwrap());
-        let conn = connect(file.path(), Access::Write).unwrap();
-        let mode: String = conn.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
-        assert_eq!(mode, "wal");
-        let reader = connect(file.path(), Access::Read).unwrap();
-        assert!(reader.execute("DELETE FROM meta", []).is_err(), "a reader changes nothing");
-    }
-
-    #[test]
-    fn newer_format_is_refused_with_remedy() {
-        let file = file();
-        let conn = connect(file.path(), Access::Write).unwrap();
-        conn.pragma_update(None, "user_version", VERSION + 1).unwrap();
-        drop(conn);
-        for access in [Access::Write, Access::Read] {
-            let why = connect(file.path(), access).unwrap_err();
-            assert!(matches!(why, JournalError::NewerVersion { found: 3, known: 2, .. }), "{why}");
-            assert!(why.to_string().contains("use the later program"), "{why}");
-        }
-    }
-
-    /// Returns a file of the first version with a session.
-    fn first_version() -> tempfile::NamedTempFile {
-        let file = file();
-        let conn = connect(file.path(), Access::Write).unwrap();
-        let first = format!(
-            "ALTER TABLE sessions DROP COLUMN protocol; PRAGMA user_version = {WITHOUT_PROTOCOL};
-             INSERT INTO sessions(id, origin, opened) VALUES ('s1', 'http', 7)"
-        );
-        conn.execute_batch(&first).unwrap();
-        file
-    }
-
-    fn protocol(conn: &Connection) -> rusqlite::Result<Option<String>> {
-        conn.query_row("SELECT protocol FROM sessions WHERE id = 's1'", [], |row| row.get(0))
-    }
-
-    #[test]
-    fn file_of_the_first_version_is_read_and_stays_as_it_is() {
-        let file = first_version();
-        let reader = connect(file.path(), Access::Read).unwrap();
-        assert_eq!(protocol(&reader), Ok(None));
-        assert!(reader.execute("DELETE FROM main.sessions", []).is_err());
-        // A program that writes upgrades it meanwhile.
-        let writer = connect(file.path(), Access::Write).unwrap();
-        writer.execute("UPDATE sessions SET protocol = 'p'", []).unwrap();
-        assert!(protocol(&reader).is_ok());
-        assert_eq!(protocol(&writer), Ok(Some("p".to_owned())));
-    }
-
-    #[test]
-    fn file_of_the_first_version_is_upgraded_once() {
-        let file = first_version();
-        for _ in 0..2 {
-            let conn = connect(file.path(), Access::Write).unwrap();
-            let version: i64 =
-                conn.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
-            assert_eq!((version, protocol(&conn)), (VERSION, Ok(None)));
-        }
-    }
-
-    #[test]
-    fn other_file_is_refused_and_kept() {
-        let file = file();
-        std::fs::write(file.path(), "not a database, but a text that is long enough").unwrap();
-        let why = connect(file.path(), Access::Write).unwrap_err();
-        assert!(matches!(why, JournalError::NotAJournal { .. }), "{why}");
-        assert!(std::fs::read_to_string(file.path()).unwrap().starts_with("not a database"));
-    }
-
-    #[test]
-    fn database_of_another_program_is_refused_and_kept() {
-        let file = file();
-        let other = Connection::open(file.path()).unwrap();
-        other.execute_batch("CREATE TABLE theirs(a)").unwrap();
-        let why = connect(file.path(), Access::Write).unwrap_err();
-        assert!(why.to_string().contains("another program made it"), "{why}");
-        let tables: i64 =
-            other.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).unwrap();
-        assert_eq!(tables, 1);
-    }
-}
+mod tests;

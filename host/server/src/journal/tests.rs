@@ -85,6 +85,7 @@ fn facts(key: CallKey, id: &str) -> CallFacts {
         id: id.into(),
         session_id: None,
         turn_id: None,
+        parent: None,
         tool: "write_file".into(),
         class: Some("write"),
         plugin: Some("files".into()),

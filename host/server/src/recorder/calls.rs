@@ -2,6 +2,7 @@
 //! calls in flight may have the same.
 
 use crate::journal::CallKey;
+use palisade::CallId;
 use palisade::events::Subject;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -63,6 +64,14 @@ impl Calls {
         calls.iter().rev().find(|call| call.is(subject)).map(|call| call.key)
     }
 
+    /// Returns the number of the latest call of this id in the session of another call, if it is in
+    /// flight.
+    pub(super) fn in_flight(&self, beside: &Subject, id: &CallId) -> Option<CallKey> {
+        let calls = self.by_id.get(&(beside.session_id.clone(), id.as_str().into()))?;
+        let is_in_flight = |call: &&Call| call.progress == Progress::InFlight;
+        calls.iter().rev().find(is_in_flight).map(|call| call.key)
+    }
+
     /// Notes that the end of a call is recorded, whose failure has a reason of so many bytes with
     /// advice behind it.
     pub(super) fn end(&mut self, subject: &Subject, reason: Option<usize>) {
@@ -118,7 +127,6 @@ fn address(subject: &Subject) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use palisade::CallId;
 
     fn subject(id: &str) -> Subject {
         Subject {
@@ -147,6 +155,19 @@ mod tests {
             (calls.remove(&second), calls.len, calls.by_id.len()),
             (Some((CallKey::new(2), None)), 0, 0)
         );
+    }
+
+    #[test]
+    fn parent_is_found_in_its_session_while_it_runs() {
+        let mut calls = Calls::default();
+        let (parent, child) = (subject("c"), subject("c.1"));
+        assert_eq!(calls.in_flight(&child, &parent.call_id), None);
+        calls.of(&parent, || CallKey::new(1));
+        assert_eq!(calls.in_flight(&child, &parent.call_id), Some(CallKey::new(1)));
+        let elsewhere = Subject { session_id: Some("other".into()), ..child.clone() };
+        assert_eq!(calls.in_flight(&elsewhere, &parent.call_id), None);
+        calls.end(&parent, None);
+        assert_eq!(calls.in_flight(&child, &parent.call_id), None);
     }
 
     #[test]

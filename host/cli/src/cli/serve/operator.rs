@@ -7,6 +7,7 @@ use palisade::{Host, HostBuilder};
 use palisade_server::{Attached, Server, Settings, Wiring};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The parts for the operator, before the host exists.
 pub(in crate::cli) struct Operated {
@@ -40,9 +41,9 @@ impl Operated {
         self.hidden.iter().fold(self.wiring.wire(host), HostBuilder::deny_read)
     }
 
-    /// Returns the API and the console of the host.
-    pub(super) fn server(&self, host: &Arc<Host>) -> Server {
-        let settings = Settings::default().version(env!("CARGO_PKG_VERSION"));
+    /// Returns the API and the console of the host, whose calls have this time at most.
+    pub(super) fn server(&self, host: &Arc<Host>, call_time: Option<Duration>) -> Server {
+        let settings = Settings::default().version(env!("CARGO_PKG_VERSION")).call_time(call_time);
         Server::new(host.clone(), self.wiring.clone(), settings)
     }
 

@@ -2,6 +2,7 @@
 
 use crate::api::ids::{check_text_id, fresh_id};
 use crate::api::problem::ApiError;
+use crate::settings::Settings;
 use palisade::{Call, CancellationToken};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -28,7 +29,7 @@ pub(in crate::api) struct CallRequest {
     #[serde(default)]
     #[schema(pattern = "^([ -,.-~]|[ -~]{2,256})$")]
     turn_id: Option<String>,
-    /// The time limit of the run. Default: that of the tool.
+    /// The time limit of the run. Default: that of the tool. The server may have a lower one.
     #[serde(default, deserialize_with = "whole")]
     #[schema(minimum = 1, maximum = 600_000)]
     timeout_ms: Option<u64>,
@@ -51,7 +52,7 @@ fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::E
 
 impl CallRequest {
     /// Returns the call, and the token that cancels it.
-    pub(super) fn call(self) -> Result<(Call, CancellationToken), ApiError> {
+    pub(super) fn call(self, settings: &Settings) -> Result<(Call, CancellationToken), ApiError> {
         let cancel = CancellationToken::new();
         let mut call = Call::new(self.tool, self.input).with_cancellation(cancel.clone());
         call = match &self.id {
@@ -61,15 +62,13 @@ impl CallRequest {
         if let Some(turn) = &self.turn_id {
             call = call.with_turn(check_text_id("turn_id", turn)?);
         }
-        match self.timeout_ms {
-            None => {}
-            Some(time) if (1..=LONGEST).contains(&time) => {
-                call = call.with_timeout(Duration::from_millis(time));
-            }
-            Some(time) => {
-                let why = format!("`timeout_ms` is {time}; 1 to {LONGEST} are accepted");
-                return Err(ApiError::Body(why));
-            }
+        if let Some(time) = self.timeout_ms.filter(|time| !(1..=LONGEST).contains(time)) {
+            let why = format!("`timeout_ms` is {time}; 1 to {LONGEST} are accepted");
+            return Err(ApiError::Body(why));
+        }
+        let asked = self.timeout_ms.map(Duration::from_millis);
+        if let Some(time) = settings.time_of_call(asked) {
+            call = call.with_timeout(time);
         }
         if let Some(context) = self.context {
             call = call.with_context(context);

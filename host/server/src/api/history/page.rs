@@ -45,9 +45,9 @@ pub(in crate::api) struct CallPageView {
     events: Vec<EventView>,
     /// True if there are more events.
     events_truncated: bool,
-    /// Always `null`: calls make no calls.
+    /// The number of the call that made this one; `null` if no running tool did.
     parent_id: Option<String>,
-    /// Always empty.
+    /// The calls that this one made, oldest first; 256 at most.
     nested: Vec<CallRowView>,
 }
 
@@ -156,8 +156,8 @@ impl From<CallPage> for CallPageView {
             confirmations: page.confirmations.into_iter().map(PastConfirmation::from).collect(),
             events,
             events_truncated: page.more_events == More::Yes,
-            parent_id: None,
-            nested: Vec::new(),
+            parent_id: page.parent.map(|parent| parent.to_string()),
+            nested: page.nested.into_iter().map(CallRowView::from).collect(),
         }
     }
 }

@@ -15,6 +15,8 @@ use std::time::Duration;
 const DISORDER: i64 = 2_048;
 /// The most events of a call's page.
 const EVENTS: usize = 256;
+/// The most nested calls of a call's page: as many as a call may make.
+const NESTED: i64 = 256;
 
 /// The columns of a row. The first is the number.
 macro_rules! columns {
@@ -192,7 +194,7 @@ fn whole(conn: &Connection, key: CallKey) -> Result<Option<CallPage>> {
         columns!(),
         ", input, input_length, input_digest, output, output_length, output_digest, files,
          files_unlisted, command, peak_memory, bytes_read, bytes_written, bytes_dropped,
-         other_blocks
+         other_blocks, parent
          FROM calls WHERE key = ?1 AND ?2 IS NULL AND ?3 IS NULL AND ?4 IS NULL"
     ))?;
     let whole = i64::MAX;
@@ -201,6 +203,7 @@ fn whole(conn: &Connection, key: CallKey) -> Result<Option<CallPage>> {
         .query_row(params![key.stored(), nothing, nothing, nothing, whole], whole_row)
         .optional()?;
     let Some(mut page) = found else { return Ok(None) };
+    page.nested = nested(conn, key)?;
     page.confirmations = confirmations::of_call(conn, key)?;
     let filter = EventFilter { call: Some(key), ..EventFilter::default() };
     let all = events::newest(conn)?;
@@ -208,6 +211,19 @@ fn whole(conn: &Connection, key: CallKey) -> Result<Option<CallPage>> {
     page.more_events = if found.scanned_to < all { More::Yes } else { More::No };
     page.events = found.events;
     Ok(Some(page))
+}
+
+/// Returns the calls that a call made, oldest first.
+fn nested(conn: &Connection, parent: CallKey) -> Result<Vec<CallRow>> {
+    let mut select = conn.prepare_cached(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM calls WHERE parent = ?1 AND ?2 IS NULL AND ?3 IS NULL ORDER BY key LIMIT ?4"
+    ))?;
+    let nothing = rusqlite::types::Null;
+    let rows =
+        select.query_map(params![parent.stored(), nothing, nothing, NESTED, MESSAGE], call)?;
+    rows.collect()
 }
 
 fn whole_row(row: &Row<'_>) -> Result<CallPage> {
@@ -222,6 +238,8 @@ fn whole_row(row: &Row<'_>) -> Result<CallPage> {
     };
     Ok(CallPage {
         call: call(row)?,
+        parent: row.get::<_, Option<i64>>(31)?.map(CallKey::from_stored),
+        nested: Vec::new(),
         input: body(row, 17)?,
         output: body(row, 20)?,
         other_blocks: parsed(row.get(30)?),
