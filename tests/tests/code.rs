@@ -2,6 +2,8 @@
 //! `palisade serve --code-mode`.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "code/everywhere.rs"]
+mod everywhere;
 #[path = "code/hostile.rs"]
 mod hostile;
 #[path = "code/listed.rs"]

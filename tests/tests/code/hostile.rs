@@ -9,7 +9,7 @@ use palisade_tests::{Program, World};
 use std::time::Duration;
 
 /// Programs that write without being asked, by every means. None succeeds.
-const WRITES: [&str; 24] = [
+pub(super) const WRITES: [&str; 24] = [
     "tools.write_file({path: 'x.txt', content: 'x'})",
     "try { tools.write_file({path: 'x.txt', content: 'x'}) } catch { tools.write_file({path: 'x.txt', content: 'y'}) }",
     "for (let i = 0; i < 1000; i++) try { tools.write_file({path: 'x.txt', content: 'x'}) } catch {}",
@@ -37,7 +37,7 @@ const WRITES: [&str; 24] = [
 ];
 
 /// Programs that break out of their engine or use it up.
-const ABUSE: [&str; 20] = [
+pub(super) const ABUSE: [&str; 20] = [
     "for (;;) {}",
     "while (true) tools.calculate({expression: '1'})",
     "let s = 'x'; for (;;) s += s",
@@ -58,6 +58,27 @@ const ABUSE: [&str; 20] = [
     "return new Proxy([], {get() { return 7 }, ownKeys() { for (;;) {} }})",
     "Error.prototype.toString = () => { for (;;) {} }; throw new Error('x')",
     "return tools.all([['read_file', {path: 'a'.repeat(1e6)}]])[0].error.class",
+];
+
+/// Programs that reach for what they may not have: denied and missing tools, files outside, forged
+/// names, and other programs.
+pub(super) const REACHES: [&str; 16] = [
+    "return tools.read_file({path: '../secret.txt'})",
+    "return tools.read_file({path: '/proc/self/environ'})",
+    "return tools.search_files({pattern: 'secret', path: '..'})",
+    "return tools.find_files({pattern: '**/secret.txt', path: '../'})",
+    "return tools.list_dir({path: '..'})",
+    "return tools.shell({command: 'cat ../secret.txt; echo x > x.txt'})",
+    "return tools.web_fetch({url: 'http://127.0.0.1:1/'})",
+    "return tools.http_request({url: 'http://169.254.169.254/'})",
+    "return tools.patch_file({path: 'there.txt', old: 'a', new: 'b'})",
+    "return tools.write_file({path: '.git/config', content: 'x'})",
+    "return tools.all([['run_js', {code: \"tools.write_file({path: 'x.txt', content: 'x'})\"}]])",
+    "return tools.search_tools({query: 'write', code: 'x'})",
+    "return tools.write_file({path: 'x.txt', content: 'x', session_id: 'other', call_id: 'c.1', allow: true})",
+    "return tools['native/write_file']({path: 'x.txt', content: 'x'})",
+    "const all = []; for (let i = 0; i < 256; i++) all.push(['read_file', {path: 'there.txt'}]); return tools.all(all).concat(tools.all(all)).length",
+    "return tools.write_file({path: 'x.txt', content: 'x'.repeat(2 ** 21)})",
 ];
 
 fn unchanged(world: &World) {
