@@ -70,8 +70,12 @@ fn from_this_thread(
     command.env_clear().envs(environment::variables(&request.home, request.time_zone.as_deref()));
     command.envs(request.variables.iter().map(|(name, value)| (name, value)));
     command.stdin(stdin).stdout(stdout).stderr(stderr).process_group(0);
-    if let Some(directory) = site.directory {
-        command.current_dir(directory);
+    match (request.streams, site.directory) {
+        // Programs look for code in their working directory and above it, and tools can write in
+        // the workspace.
+        (Streams::Service, _) => drop(command.current_dir("/")),
+        (Streams::Output, Some(directory)) => drop(command.current_dir(directory)),
+        (Streams::Output, None) => {}
     }
     let bounds = Bounds {
         workspace: site.workspace,

@@ -1,5 +1,5 @@
 //! A program that answers over its pipes for as long as it is held, confined and supervised like a
-//! command of `shell`.
+//! command of `shell`. Its working directory is `/`, so that it finds no code in the workspace.
 
 use crate::ShellOptions;
 use crate::confine::Kernel;
@@ -163,7 +163,8 @@ mod tests {
         let other = tempfile::tempdir().unwrap();
         std::fs::write(other.path().join("file"), "secret").unwrap();
         let file = other.path().join("file").display().to_string();
-        let command = shell(&format!("cat {file}; echo x > {file}; echo x > here && echo done"));
+        let here = workspace.root().join("here").display().to_string();
+        let command = shell(&format!("cat {file}; echo x > {file}; echo x > {here} && echo done"));
         let options = ShellOptions::new(Confinement::Landlock).network(Network::Closed);
         let denied = Service::start(&command, &options, &workspace).await.unwrap();
         assert_eq!(all_of(denied.output).await, "done\n");
@@ -175,9 +176,20 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn service_does_not_run_in_the_workspace() {
+        let (_directory, workspace) = workspace();
+        for confinement in [Confinement::Landlock, Confinement::Unconfined] {
+            let options = ShellOptions::new(confinement);
+            let service = Service::start(&shell("pwd"), &options, &workspace).await.unwrap();
+            assert_eq!(all_of(service.output).await, "/\n");
+        }
+    }
+
+    #[tokio::test]
     async fn service_ends_when_it_is_dropped() {
         let (directory, workspace) = workspace();
-        let command = shell("echo ready; sleep 60; echo late > late");
+        let late = workspace.root().join("late").display().to_string();
+        let command = shell(&format!("echo ready; sleep 60; echo late > {late}"));
         let options = ShellOptions::default();
         let service = Service::start(&command, &options, &workspace).await.unwrap();
         let Service { input, mut output, errors: _errors, process } = service;
