@@ -1,6 +1,8 @@
 //! Approves an MCP server after its tools were shown, and lists them as tools of a host:
 //! `cargo run -p palisade-mcp-client --example approved -- mcp-server-time`.
 
+#![allow(clippy::print_stdout, reason = "an example prints")]
+
 use palisade::workspace::Workspace;
 use palisade::{Host, SideEffects};
 use palisade_mcp_client::{Approvals, Classes, Reach, Server, ServerCommand, ServerName, look};
@@ -25,8 +27,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     approvals.approve(&name, &reach, offer)?;
     let approval = approvals.of(&name, &reach)?;
     let server = Server::new(name, reach, &Classes::all(SideEffects::Network), &approval);
-    let builder =
-        server.factories().into_iter().fold(Host::builder(), |host, tool| host.tool(tool));
+    let builder = server.factories().into_iter().fold(Host::builder(), palisade::HostBuilder::tool);
     let host = builder.workspace(".").build()?;
     for tool in host.tools(host.session()) {
         println!("{}", tool.definition().name());

@@ -3,12 +3,11 @@
 use crate::name::ServerName;
 use crate::offer::{MAX_WORDS, Offer, OfferedTool};
 use crate::reach::Reach;
-use palisade::internal::open_regular;
-use palisade::workspace::LastLink;
+use palisade::internal::open_unreplaceable_file;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 /// The largest file of an approval, in bytes: the words, with JSON escapes.
@@ -195,7 +194,11 @@ impl Approvals {
 
 fn read(path: &Path) -> io::Result<Stored> {
     let mut text = String::new();
-    open_regular(path, LastLink::Keep)?.take(MAX_FILE).read_to_string(&mut text)?;
+    let file = open_unreplaceable_file(path)?;
+    if file.metadata()?.mode() & 0o022 != 0 {
+        return Err(io::Error::other("other users can change it; `chmod 600` makes it private"));
+    }
+    file.take(MAX_FILE).read_to_string(&mut text)?;
     Ok(serde_json::from_str(&text)?)
 }
 

@@ -4,6 +4,7 @@ use crate::handler::Handler;
 use crate::inbox::{Fault, Inbox};
 use crate::lines::Lines;
 use crate::offer::{MAX_TOOLS, MAX_WORDS, Offer, OfferedTool};
+use crate::output::Form;
 use crate::process::Watched;
 use crate::reach::{Reach, ServerCommand, ServerUrl};
 use crate::remote::Remote;
@@ -23,9 +24,11 @@ use rmcp::transport::Transport;
 use rmcp::{RoleClient, serve_client};
 use serde_json::{Map, Value};
 use std::fmt;
+use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::BufReader;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 /// The time for starting a server and for its list of tools. A server may be fetched from a
@@ -60,8 +63,29 @@ pub enum ConnectError {
 ///
 /// [`ConnectError`] if it cannot be reached, or offers more than is accepted.
 pub async fn look(reach: &Reach, workspace: Arc<Workspace>) -> Result<Offer, ConnectError> {
-    let connection = Connection::open(reach.clone(), workspace).await?;
+    let connection = opened(Connection::open(reach.clone(), workspace)).await?;
     Ok(connection.offer().as_ref().clone())
+}
+
+/// Waits for a connection that is opened on the thread of the connections, and goes on being opened
+/// if this is dropped.
+pub(crate) async fn opened<T: Send + 'static>(
+    opening: impl Future<Output = Result<T, ConnectError>> + Send + 'static,
+) -> Result<T, ConnectError> {
+    let opening = runtime::spawn(opening);
+    let opening = opening.map_err(|error| ConnectError::NotStarted(error.into()))?;
+    opening.await.map_err(|_| ConnectError::Ended("its task was lost".to_owned()))?
+}
+
+/// A call of a server's tool.
+#[derive(Debug)]
+pub(crate) struct ServerCall {
+    /// The name that the server gives the tool.
+    pub(crate) tool: String,
+    /// The input.
+    pub(crate) input: Map<String, Value>,
+    /// The form of its output.
+    pub(crate) form: Form,
 }
 
 /// A connection, which is closed on drop.
@@ -70,6 +94,8 @@ pub(crate) struct Connection {
     process: Option<Watched>,
     fault: Fault,
     offer: Mutex<Arc<Offer>>,
+    /// Held while the server is asked for its tools again.
+    listing: tokio::sync::Mutex<()>,
 }
 
 impl fmt::Debug for Connection {
@@ -79,7 +105,8 @@ impl fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// Starts a server for calls in a workspace, and asks it for its tools.
+    /// Starts a server for calls in a workspace, and asks it for its tools. Must run on the thread
+    /// of the connections.
     pub(crate) async fn open(
         reach: Reach,
         workspace: Arc<Workspace>,
@@ -90,17 +117,15 @@ impl Connection {
                 Reach::Url(server) => Self::reach(server).await,
             }
         };
-        let opening = runtime::spawn(async move { tokio::time::timeout(START_TIME, open).await });
-        let opening = opening.map_err(|error| ConnectError::NotStarted(error.into()))?;
-        let lost = |_| ConnectError::Ended("its task was lost".to_owned());
-        opening.await.map_err(lost)?.unwrap_or(Err(ConnectError::TimedOut))
+        tokio::time::timeout(START_TIME, open).await.unwrap_or(Err(ConnectError::TimedOut))
     }
 
     async fn start(
         command: &ServerCommand,
         workspace: &Arc<Workspace>,
     ) -> Result<Self, ConnectError> {
-        let started = Service::start(&command.command, &command.options, workspace).await;
+        let program = command.within(workspace.root());
+        let started = Service::start(&program, &command.options, workspace).await;
         let Service { input, output, errors, process } =
             started.map_err(ConnectError::NotStarted)?;
         let process = Watched::new(process, errors);
@@ -136,7 +161,8 @@ impl Connection {
                 return Err(why(process.as_ref(), &fault, &error.to_string()).await);
             }
         };
-        Ok(Self { service, process, fault, offer: Mutex::new(offer.into()) })
+        let offer = Mutex::new(offer.into());
+        Ok(Self { service, process, fault, offer, listing: tokio::sync::Mutex::default() })
     }
 
     /// Returns what the server offered when it was asked last.
@@ -144,20 +170,33 @@ impl Connection {
         self.offer.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Asks the server for its tools again if it has said that they are others.
+    /// Asks the server for its tools again if it has said that they are others. A call that does
+    /// not wait for the answer leaves it to the next one.
     pub(crate) async fn refresh(self: Arc<Self>) -> Result<(), ConnectError> {
-        if !self.service.service().take_new_list() {
+        if !self.service.service().has_new_list() && self.listing.try_lock().is_ok() {
             return Ok(());
         }
         let lost = |_| ConnectError::Ended("its task was lost".to_owned());
         let refresh = async move {
+            let _turn = self.listing.lock().await;
+            let handler = self.service.service();
+            if !handler.has_new_list() {
+                return Ok(());
+            }
+            // Before the question: the list may change again while it is answered.
+            handler.set_new_list(false);
             let listed = tokio::time::timeout(START_TIME, list(self.service.peer())).await;
-            let offer = match listed.map_err(|_| ConnectError::TimedOut)? {
-                Ok(offer) => offer,
-                Err(error) => return Err(self.list_error(error).await),
+            let error = match listed {
+                Ok(Ok(offer)) => {
+                    *self.offer.lock().unwrap_or_else(PoisonError::into_inner) = offer.into();
+                    return Ok(());
+                }
+                Ok(Err(error)) => self.list_error(error).await,
+                Err(_) => ConnectError::TimedOut,
             };
-            *self.offer.lock().unwrap_or_else(PoisonError::into_inner) = offer.into();
-            Ok(())
+            // The former list holds no longer.
+            handler.set_new_list(true);
+            Err(error)
         };
         let refreshing = runtime::spawn(refresh);
         refreshing.map_err(|error| ConnectError::NotStarted(error.into()))?.await.map_err(lost)?
@@ -174,32 +213,38 @@ impl Connection {
 
     /// Returns true if the connection has ended, so that it serves no more calls.
     pub(crate) fn is_over(&self) -> bool {
-        self.service.is_closed() || self.service.peer().is_transport_closed()
+        self.fault.get().is_some()
+            || self.service.is_closed()
+            || self.service.peer().is_transport_closed()
     }
 
-    /// Calls a tool by the name that the server gives it. Dropping the future or cancelling the
-    /// token cancels the call at the server.
+    /// Calls a tool. Dropping the future or cancelling the token cancels the call at the server.
+    /// `permit` is that of the call.
     pub(crate) async fn call(
         self: Arc<Self>,
-        tool: String,
-        input: Map<String, Value>,
+        call: ServerCall,
         sink: Arc<dyn Sink>,
         cancel: &CancellationToken,
+        permit: OwnedSemaphorePermit,
     ) -> Result<ToolOutput, ErrorKind> {
         let stop = cancel.child_token();
         let _stop_on_drop = stop.clone().drop_guard();
-        let call = async move { self.run(tool, input, sink, stop).await };
+        let call = async move {
+            let ended = self.run(call, sink, stop).await;
+            // A cancelled call counts until its server has been told.
+            drop(permit);
+            ended
+        };
         runtime::spawn(call)?.await.map_err(|_| ErrorKind::internal("the call's task was lost"))?
     }
 
     async fn run(
         &self,
-        tool: String,
-        input: Map<String, Value>,
+        call: ServerCall,
         sink: Arc<dyn Sink>,
         stop: CancellationToken,
     ) -> Result<ToolOutput, ErrorKind> {
-        let params = CallToolRequestParams::new(tool).with_arguments(input);
+        let params = CallToolRequestParams::new(call.tool).with_arguments(call.input);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let send =
             self.service.peer().send_cancellable_request(request, PeerRequestOptions::no_options());
@@ -222,7 +267,7 @@ impl Connection {
             answered = &mut handle.rx => answered.unwrap_or(Err(ServiceError::TransportClosed)),
         };
         match answered {
-            Ok(ServerResult::CallToolResult(result)) => output::to_output(result)
+            Ok(ServerResult::CallToolResult(result)) => output::to_output(result, call.form)
                 .map_err(|reason| ErrorKind::execution(ExecutionKind::Contract, reason)),
             Ok(_) => Err(ErrorKind::execution(
                 ExecutionKind::Contract,

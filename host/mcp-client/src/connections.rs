@@ -1,7 +1,7 @@
 //! The connections to a server: opened when a call needs one, shared by its calls, and replaced
 //! when they end.
 
-use crate::connection::{ConnectError, Connection};
+use crate::connection::{ConnectError, Connection, opened};
 use crate::name::ServerName;
 use crate::offer::OfferedTool;
 use crate::reach::Reach;
@@ -12,7 +12,7 @@ use palisade::{ErrorKind, ExecutionKind, PermissionReason};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedMutexGuard, Semaphore};
 
 /// The most calls of one server that run at the same time.
 const MAX_CALLS: usize = 16;
@@ -27,7 +27,7 @@ type Slot = Arc<tokio::sync::Mutex<Option<Arc<Connection>>>>;
 pub(crate) struct Connections {
     name: ServerName,
     reach: Reach,
-    calls: Semaphore,
+    calls: Arc<Semaphore>,
     starts: Mutex<Starts>,
     /// By the root of the workspace, the latest used last.
     open: Mutex<Vec<(PathBuf, Slot)>>,
@@ -39,7 +39,7 @@ impl Connections {
         Self {
             name,
             reach,
-            calls: Semaphore::new(MAX_CALLS),
+            calls: Arc::new(Semaphore::new(MAX_CALLS)),
             starts: Mutex::default(),
             open: Mutex::default(),
         }
@@ -50,7 +50,7 @@ impl Connections {
     }
 
     /// Returns the bound of concurrent calls.
-    pub(crate) fn calls(&self) -> &Semaphore {
+    pub(crate) fn calls(&self) -> &Arc<Semaphore> {
         &self.calls
     }
 
@@ -65,15 +65,12 @@ impl Connections {
         workspace: &Arc<Workspace>,
         approved: &OfferedTool,
     ) -> Result<Arc<Connection>, ErrorKind> {
-        let slot = self.slot(workspace);
-        let mut open = slot.lock().await;
-        let connection = match open.take().filter(|connection| !connection.is_over()) {
-            Some(connection) => connection,
-            None => Arc::new(self.connect(workspace).await.map_err(|error| self.failed(&error))?),
+        let open = self.slot(workspace).lock_owned().await;
+        let connection = match open.as_ref().filter(|connection| !connection.is_over()) {
+            Some(connection) => connection.clone(),
+            None => self.connect(workspace, open).await.map_err(|error| self.failed(&error))?,
         };
-        *open = Some(connection.clone());
         connection.clone().refresh().await.map_err(|error| self.failed(&error))?;
-        drop(open);
         match connection.offer().tool(&approved.name) {
             Some(offered) if offered == approved => Ok(connection),
             now => Err(self.changed(approved, now.is_some())),
@@ -95,7 +92,13 @@ impl Connections {
         slot
     }
 
-    async fn connect(&self, workspace: &Arc<Workspace>) -> Result<Connection, ConnectError> {
+    /// Opens a connection into its slot, also if the call does not wait for it: the next call finds
+    /// it there.
+    async fn connect(
+        &self,
+        workspace: &Arc<Workspace>,
+        mut open: OwnedMutexGuard<Option<Arc<Connection>>>,
+    ) -> Result<Arc<Connection>, ConnectError> {
         let counted =
             self.starts.lock().unwrap_or_else(PoisonError::into_inner).count(Instant::now());
         counted.map_err(|wait| {
@@ -106,7 +109,15 @@ impl Connections {
                 wait.as_secs() + 1
             ))
         })?;
-        Connection::open(self.reach.clone(), workspace.clone()).await
+        let (reach, workspace) = (self.reach.clone(), workspace.clone());
+        opened(async move {
+            // The former one ends before the next one starts.
+            *open = None;
+            let connection = Arc::new(Connection::open(reach, workspace).await?);
+            *open = Some(connection.clone());
+            Ok(connection)
+        })
+        .await
     }
 
     fn failed(&self, error: &ConnectError) -> ErrorKind {

@@ -8,7 +8,7 @@ use rmcp::model::{
     ClientCapabilities, ClientConfig, ErrorData, Implementation, ListRootsResult,
     ProgressNotificationParam, ProgressToken, Root, RootsCapabilities,
 };
-use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::service::RequestContext;
 use rmcp::{ClientHandler, RoleClient};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -55,9 +55,14 @@ impl Handler {
         }
     }
 
-    /// Returns true, once, if the server has said that its list of tools is another one.
-    pub(crate) fn take_new_list(&self) -> bool {
-        self.0.has_new_list.swap(false, Ordering::Relaxed)
+    /// Sets whether the server has said that its list of tools is another one.
+    pub(crate) fn set_new_list(&self, has_new_list: bool) {
+        self.0.has_new_list.store(has_new_list, Ordering::SeqCst);
+    }
+
+    /// Returns true if the server has said that its list of tools is another one.
+    pub(crate) fn has_new_list(&self) -> bool {
+        self.0.has_new_list.load(Ordering::SeqCst)
     }
 
     fn running(&self) -> std::sync::MutexGuard<'_, HashMap<ProgressToken, Arc<dyn Sink>>> {
@@ -91,10 +96,6 @@ impl ClientHandler for Handler {
     ) -> Result<ListRootsResult, ErrorData> {
         let root = self.0.workspace.iter().map(|path| Root::new(file_uri(path)));
         Ok(ListRootsResult::new(root.collect()))
-    }
-
-    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.0.has_new_list.store(true, Ordering::Relaxed);
     }
 }
 

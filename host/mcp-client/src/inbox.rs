@@ -22,6 +22,8 @@ pub(crate) const BOUNDS: JsonBounds = JsonBounds { bytes: 4 << 20, depth: 72, me
 const MAX_OTHER_TEXTS: usize = 1_000;
 /// The most requests of a server that wait for a response.
 const MAX_UNANSWERED: usize = 16;
+/// The most notifications of a server between two requests to it.
+const MAX_NOTIFICATIONS: usize = 100_000;
 
 /// The fault of a message that is longer than [`BOUNDS`].
 pub(crate) const TOO_LONG: &str = "it sent a message of more than 4 MiB";
@@ -49,13 +51,20 @@ pub(crate) struct Inbox {
     fault: Fault,
     other_texts: Arc<AtomicUsize>,
     unanswered: Arc<AtomicUsize>,
+    notifications: Arc<AtomicUsize>,
 }
 
 impl Inbox {
     /// Creates an inbox, which reports progress to the handler, and records in `fault` why it ends
     /// the connection.
     pub(crate) fn new(handler: Handler, fault: Fault) -> Self {
-        Self { handler, fault, other_texts: Arc::default(), unanswered: Arc::default() }
+        Self {
+            handler,
+            fault,
+            other_texts: Arc::default(),
+            unanswered: Arc::default(),
+            notifications: Arc::default(),
+        }
     }
 
     /// Returns the reason for which the connection ends.
@@ -79,21 +88,33 @@ impl Inbox {
                 }
             }
             Some(JsonRpcMessage::Notification(notification)) => {
-                if let ServerNotification::ProgressNotification(progress) =
-                    &notification.notification
-                {
-                    self.handler.report(&progress.params);
-                }
+                self.notified(&notification.notification);
+                // It ends here: the protocol library would start a task for each.
+                return None;
             }
             Some(_) => {}
         }
         message.filter(|_| self.fault.get().is_none())
     }
 
+    /// Takes a notification.
+    fn notified(&self, notification: &ServerNotification) {
+        if self.notifications.fetch_add(1, Ordering::Relaxed) >= MAX_NOTIFICATIONS {
+            self.fault.set("it sent more than 100,000 notifications between two requests");
+        }
+        match notification {
+            ServerNotification::ProgressNotification(progress) => {
+                self.handler.report(&progress.params);
+            }
+            ServerNotification::ToolListChangedNotification(_) => self.handler.set_new_list(true),
+            _ => {}
+        }
+    }
+
     fn read(&self, text: &[u8]) -> Option<Received> {
         let value = match parse_bounded(str::from_utf8(text).ok()?, BOUNDS) {
             Ok(value) => value,
-            Err(JsonError::Syntax { .. }) => return None,
+            Err(JsonError::Syntax { .. }) if text.first() != Some(&b'{') => return None,
             Err(JsonError::TooLong { .. }) => {
                 self.fault.set(TOO_LONG);
                 return None;
@@ -109,10 +130,14 @@ impl Inbox {
         message.or_else(|| id.map(|id| failed(id, "the response is not valid")))
     }
 
-    /// Counts a message that was sent, if it is a response.
+    /// Counts a message that was sent.
     pub(crate) fn sent(&self, message: &Sent) {
-        if matches!(message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) {
-            self.unanswered.fetch_sub(1, Ordering::Relaxed);
+        match message {
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {
+                self.unanswered.fetch_sub(1, Ordering::Relaxed);
+            }
+            JsonRpcMessage::Request(_) => self.notifications.store(0, Ordering::Relaxed),
+            JsonRpcMessage::Notification(_) => {}
         }
     }
 }
@@ -151,14 +176,30 @@ mod tests {
             format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}1{}}}"#, "[".repeat(90), "]".repeat(90));
         let many = format!(r#"{{"jsonrpc":"2.0","id":1,"result":[{}1]}}"#, "1,".repeat(101_000));
         let twice = r#"{"jsonrpc":"2.0","id":1,"id":2,"result":{}}"#;
-        for (text, reason) in
-            [(deep.as_str(), "nested"), (many.as_str(), "more than"), (twice, "twice")]
-        {
+        for (text, reason) in [
+            (deep.as_str(), "nested"),
+            (many.as_str(), "more than"),
+            (twice, "twice"),
+            ("{1", "JSON"),
+        ] {
             let inbox = inbox();
             assert!(inbox.take(text.as_bytes()).is_none());
             let fault = inbox.fault().get().expect("a fault");
             assert!(fault.contains(reason), "{fault}");
         }
+    }
+
+    #[test]
+    fn notifications_end_here_and_are_bounded() {
+        let inbox = inbox();
+        let note = br#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+        for _ in 0..MAX_NOTIFICATIONS {
+            assert!(inbox.take(note).is_none());
+        }
+        assert!(inbox.handler.has_new_list());
+        assert_eq!(inbox.fault().get(), None);
+        assert!(inbox.take(note).is_none());
+        assert!(inbox.fault().get().is_some_and(|fault| fault.contains("100,000 notifications")));
     }
 
     #[test]

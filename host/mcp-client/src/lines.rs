@@ -1,7 +1,9 @@
 //! Messages as lines: the transport of a server that is reached over pipes.
 
 use crate::inbox::{BOUNDS, Inbox, Received, Sent, TOO_LONG};
+use palisade::tool::text::{cut, visible};
 use rmcp::RoleClient;
+use rmcp::model::JsonRpcMessage;
 use rmcp::transport::Transport;
 use std::future::Future;
 use std::io;
@@ -12,6 +14,11 @@ use tokio_util::sync::CancellationToken;
 
 /// The longest time for which a server may leave a message unread.
 const WRITE_TIME: Duration = Duration::from_secs(30);
+
+/// The longest wait for a message that is being written when the connection is closed.
+const CLOSE_TIME: Duration = Duration::from_secs(1);
+/// The longest message of a server in a fault, in bytes.
+const MAX_MESSAGE: usize = 512;
 
 /// The transport of a connection.
 pub(crate) struct Lines<R, W> {
@@ -77,11 +84,17 @@ where
                 writer.write_all(&line).await?;
                 writer.flush().await
             };
-            let written = tokio::time::timeout(WRITE_TIME, write).await.unwrap_or_else(|_| {
-                inbox.fault().set("it did not read for 30 s");
-                stuck.cancel();
-                Err(io::ErrorKind::TimedOut.into())
-            });
+            let written = tokio::select! {
+                biased;
+                () = stuck.cancelled() => Err(io::ErrorKind::TimedOut.into()),
+                written = tokio::time::timeout(WRITE_TIME, write) => {
+                    written.unwrap_or_else(|_| {
+                        inbox.fault().set("it did not read for 30 s");
+                        stuck.cancel();
+                        Err(io::ErrorKind::TimedOut.into())
+                    })
+                }
+            };
             inbox.sent(&message);
             written
         }
@@ -97,6 +110,14 @@ where
             }
             let line = std::mem::take(&mut self.line);
             let message = self.inbox.take(&line);
+            if let Some(JsonRpcMessage::Error(error)) = &message
+                && error.id.is_none()
+            {
+                // Nothing says which request it answers.
+                let message = visible(cut(&error.error.message, MAX_MESSAGE));
+                self.inbox.fault().set(format!("it sent an error without an id: {message}"));
+                return None;
+            }
             if message.is_some() || self.inbox.fault().get().is_some() {
                 return message;
             }
@@ -104,7 +125,12 @@ where
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        self.writer.lock().await.shutdown().await
+        // What waits to be written has no reader.
+        self.stuck.cancel();
+        match tokio::time::timeout(CLOSE_TIME, self.writer.lock()).await {
+            Ok(mut writer) => writer.shutdown().await,
+            Err(_) => Err(io::ErrorKind::TimedOut.into()),
+        }
     }
 }
 
@@ -115,7 +141,7 @@ mod tests {
     use super::*;
     use crate::handler::Handler;
     use crate::inbox::Fault;
-    use rmcp::model::{ClientResult, JsonRpcMessage, RequestId};
+    use rmcp::model::{ClientResult, RequestId};
     use tokio::io::{AsyncReadExt as _, BufReader};
 
     type Wire = Lines<BufReader<tokio::io::DuplexStream>, tokio::io::DuplexStream>;
@@ -186,6 +212,16 @@ mod tests {
         assert!(wire.receive().await.is_none());
         let reason = "it sent more than 16 requests and did not read the responses";
         assert_eq!(fault.get().as_deref(), Some(reason));
+    }
+
+    #[tokio::test]
+    async fn error_without_an_id_ends_the_connection() {
+        let (mut wire, mut server, _reads, fault) = wire();
+        let error =
+            b"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"no\"}}\n";
+        server.write_all(error).await.unwrap();
+        assert!(wire.receive().await.is_none());
+        assert_eq!(fault.get().as_deref(), Some("it sent an error without an id: no"));
     }
 
     #[tokio::test(start_paused = true)]

@@ -23,14 +23,18 @@ pub struct OfferedTool {
     pub description: Option<String>,
     /// The JSON Schema of its input.
     pub input: Map<String, Value>,
+    /// The JSON Schema of its structured output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Map<String, Value>>,
 }
 
 impl OfferedTool {
     /// Returns the length of the words, in bytes.
     pub(crate) fn length(&self) -> usize {
         let texts = [&self.title, &self.description].into_iter().flatten().map(String::len);
-        let schema = serde_json::to_vec(&self.input).map_or(0, |text| text.len());
-        self.name.len() + texts.sum::<usize>() + schema
+        let schemas = std::iter::once(&self.input).chain(&self.output);
+        let schemas = schemas.map(|it| serde_json::to_vec(it).map_or(0, |text| text.len()));
+        self.name.len() + texts.sum::<usize>() + schemas.sum::<usize>()
     }
 }
 
@@ -42,6 +46,7 @@ impl From<rmcp::model::Tool> for OfferedTool {
             name: tool.name.into_owned(),
             description: tool.description.map(std::borrow::Cow::into_owned),
             input: tool.input_schema.as_ref().clone(),
+            output: tool.output_schema.map(|schema| schema.as_ref().clone()),
         }
     }
 }

@@ -11,23 +11,32 @@ use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 /// The most blocks of one result.
 const MAX_BLOCKS: usize = 1_024;
 
-/// Converts a result. The structured content stands for itself if there is no other: servers repeat
-/// it as text.
+/// The form of a tool's output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// The blocks, and the structured content only if there are none: servers repeat it as text.
+    Blocks,
+    /// The structured content in place of the blocks, since the tool has a schema for it.
+    Structured,
+}
+
+/// Converts a result.
 ///
 /// # Errors
 ///
 /// The reason why it is no valid result.
-pub(crate) fn to_output(result: CallToolResult) -> Result<ToolOutput, &'static str> {
+pub(crate) fn to_output(result: CallToolResult, form: Form) -> Result<ToolOutput, &'static str> {
     if result.content.len() > MAX_BLOCKS {
         return Err("its result has more than 1,024 blocks");
     }
     let structured = result.structured_content.filter(|value| !value.is_null());
+    let outcome = if result.is_error == Some(true) { Outcome::Failure } else { Outcome::Success };
     let mut content: Vec<Content> =
         result.content.into_iter().map(to_block).collect::<Result<_, _>>()?;
-    if let Some(value) = structured.filter(|_| content.is_empty()) {
-        content.push(Content::Json(Json::from(value)));
+    let is_typed = form == Form::Structured && outcome == Outcome::Success;
+    if let Some(value) = structured.filter(|_| content.is_empty() || is_typed) {
+        content = vec![Content::Json(Json::from(value))];
     }
-    let outcome = if result.is_error == Some(true) { Outcome::Failure } else { Outcome::Success };
     Ok(ToolOutput { content, outcome, ..ToolOutput::default() })
 }
 
@@ -65,7 +74,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn output(result: Value) -> Result<ToolOutput, &'static str> {
-        to_output(serde_json::from_value(result).unwrap())
+        to_output(serde_json::from_value(result).unwrap(), Form::Blocks)
     }
 
     #[test]
@@ -85,12 +94,16 @@ mod tests {
     }
 
     #[test]
-    fn structured_content_stands_for_itself_only() {
+    fn structured_content_replaces_the_blocks_of_a_tool_with_a_schema() {
         let only = output(json!({"content": [], "structuredContent": {"n": 1}})).unwrap();
         assert_eq!(only.content[0].as_text(), r#"{"n":1}"#);
         let repeated =
             json!({"content": [{"type": "text", "text": "n"}], "structuredContent": {"n": 1}});
-        assert_eq!(output(repeated).unwrap().content.len(), 1);
+        let typed = serde_json::from_value(repeated.clone()).unwrap();
+        let typed = to_output(typed, Form::Structured).unwrap();
+        assert_eq!(typed.content.len(), 1);
+        assert_eq!(typed.content[0].as_text(), r#"{"n":1}"#);
+        assert_eq!(output(repeated).unwrap().content[0].as_text(), "n");
     }
 
     #[test]

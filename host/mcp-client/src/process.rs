@@ -11,6 +11,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// The last bytes of the errors that are kept.
 const KEPT_ERRORS: usize = 2 << 10;
+/// The most lines of them in a message, and the longest one, in bytes.
+const LINES: usize = 8;
+const MAX_LINE: usize = 256;
 /// The time for reading the last errors of a program that has ended.
 const LAST_ERRORS: Duration = Duration::from_millis(200);
 
@@ -43,15 +46,18 @@ impl Watched {
         self.ended.cancelled().await;
     }
 
-    /// Returns how the process ended, if it did, and the last line that it wrote as an error.
+    /// Returns how the process ended, if it did, and the last lines that it wrote as errors.
     pub(crate) fn report(&self) -> Option<String> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let end = seen.end.as_deref()?;
         let errors: Vec<u8> = seen.errors.iter().copied().collect();
         let text = String::from_utf8_lossy(&errors);
-        Some(match text.lines().map(str::trim).rfind(|line| !line.is_empty()) {
-            Some(line) => format!("{end}, and wrote: {}", visible(cut(line, 512))),
-            None => end.to_owned(),
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let lines: Vec<String> = lines.map(|line| visible(cut(line, MAX_LINE))).collect();
+        let last = &lines[lines.len().saturating_sub(LINES)..];
+        Some(match last {
+            [] => end.to_owned(),
+            last => format!("{end}, and wrote: {}", last.join(" / ")),
         })
     }
 }

@@ -4,8 +4,14 @@ use http::HeaderMap;
 use palisade_net::{NetRefused, Network as HttpNetwork, Scheme, Target};
 use palisade_shell::{Confinement, Network, ServiceCommand, ShellOptions};
 use std::fmt;
+use std::path::Path;
 
-/// A program that is a server over its standard input and output.
+/// Stands for the path of the workspace in arguments and in values of variables.
+const WORKSPACE: &str = "{workspace}";
+
+/// A program that is a server over its standard input and output. It does not run in the workspace,
+/// whose files could be code for it: `{workspace}` in its arguments and in the values of its
+/// variables stands for the path.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ServerCommand {
@@ -34,6 +40,18 @@ impl ServerCommand {
         Self {
             command: ServiceCommand { program: program.into(), ..ServiceCommand::default() },
             options: ShellOptions::new(Confinement::Unconfined),
+        }
+    }
+
+    /// Returns the command for calls in a workspace.
+    pub(crate) fn within(&self, workspace: &Path) -> ServiceCommand {
+        let path = workspace.to_string_lossy();
+        let filled = |text: &String| text.replace(WORKSPACE, &path);
+        let variables = self.command.variables.iter();
+        ServiceCommand {
+            arguments: self.command.arguments.iter().map(filled).collect(),
+            variables: variables.map(|(name, value)| (name.clone(), filled(value))).collect(),
+            ..self.command.clone()
         }
     }
 
@@ -123,15 +141,30 @@ impl Reach {
         }
     }
 
+    /// Returns the command line, or the URL without its query, which may hold a secret.
+    #[must_use]
+    pub fn place(&self) -> Vec<&str> {
+        match self {
+            Self::Command(server) => {
+                let command = &server.command;
+                let words = std::iter::once(&command.program).chain(&command.arguments);
+                words.map(String::as_str).collect()
+            }
+            Self::Url(server) => vec![server.url.split('?').next().unwrap_or_default()],
+        }
+    }
+
     /// Returns the text that an approval is bound to: a server that is reached in another way is
-    /// another server. Variables of the environment, which may hold secrets, are no part of it.
+    /// another server, and so is one that is confined less. Variables of the environment, which may
+    /// hold secrets, are no part of it.
     #[must_use]
     pub fn identity(&self) -> String {
         match self {
-            Self::Command(command) => {
-                let command = &command.command;
+            Self::Command(server) => {
+                let command = &server.command;
                 let words = std::iter::once(&command.program).chain(&command.arguments);
-                serde_json::json!(words.collect::<Vec<_>>()).to_string()
+                let words: Vec<&String> = words.collect();
+                serde_json::json!({"command": words, "rights": self.sandbox()}).to_string()
             }
             Self::Url(server) => server.url.clone(),
         }

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 /// The longest wait for the head of a response: longer than a call may take.
 const RESPONSE_TIME: Duration = Duration::from_secs(660);
 /// The longest wait for the acceptance of a message that has no response.
-const ACCEPTANCE_TIME: Duration = Duration::from_secs(30);
+const ACCEPTANCE_TIME: Duration = Duration::from_secs(5);
 /// The header of the session's id.
 const SESSION: &str = "mcp-session-id";
 /// The header of the protocol version.
@@ -110,6 +110,7 @@ impl Shared {
             let id = request.id.clone();
             let stop = self.over.child_token();
             self.state().waiting.insert(id.clone(), stop.clone());
+            self.inbox.sent(&message);
             tokio::spawn(async move {
                 tokio::select! {
                     () = stop.cancelled() => {}
@@ -119,8 +120,7 @@ impl Shared {
             });
             return Ok(());
         }
-        let accepted = self.post(body, ACCEPTANCE_TIME).await;
-        self.inbox.sent(&message);
+        // First, so that a server that accepts nothing holds no connection of a cancelled request.
         if let JsonRpcMessage::Notification(notification) = &message
             && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
             && let Some(id) = &cancelled.params.request_id
@@ -128,7 +128,13 @@ impl Shared {
         {
             waiting.cancel();
         }
-        accepted.map(drop).map_err(io::Error::other)
+        let accepted = tokio::select! {
+            biased;
+            () = self.over.cancelled() => Err("the connection is over".to_owned()),
+            accepted = self.post(body, ACCEPTANCE_TIME) => accepted.map(drop),
+        };
+        self.inbox.sent(&message);
+        accepted.map_err(io::Error::other)
     }
 
     /// Sends a request, and passes on what comes as its response.
@@ -201,7 +207,14 @@ impl Shared {
             self.over.cancel();
             return Response::Passed;
         }
-        let Some(message) = message else { return Response::Missing };
+        let message = match message {
+            None => return Response::Missing,
+            // It answers the request whose response it is in.
+            Some(JsonRpcMessage::Error(error)) if error.id.is_none() => {
+                failed(id.clone(), error.error.message)
+            }
+            Some(message) => message,
+        };
         let is_response = match &message {
             JsonRpcMessage::Response(response) => {
                 if let ServerResult::InitializeResult(result) = &response.result {
@@ -210,7 +223,7 @@ impl Shared {
                 }
                 response.id == *id
             }
-            JsonRpcMessage::Error(error) => error.id.as_ref().is_none_or(|it| it == id),
+            JsonRpcMessage::Error(error) => error.id.as_ref() == Some(id),
             JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => false,
         };
         self.pass_on(message).await;

@@ -33,6 +33,11 @@ impl Classes {
         self
     }
 
+    /// Returns the tools that have a class of their own, by the names that their server gives them.
+    pub fn named(&self) -> impl Iterator<Item = &str> {
+        self.named.keys().map(String::as_str)
+    }
+
     /// Returns the class of a tool.
     #[must_use]
     pub fn of(&self, tool: &str) -> SideEffects {

@@ -1,8 +1,10 @@
 //! A tool of a server, as a host registers and runs it.
 
+use crate::connection::ServerCall;
 use crate::connections::Connections;
 use crate::name::ServerName;
 use crate::offer::OfferedTool;
+use crate::output::Form;
 use crate::reach::Reach;
 
 use palisade::{
@@ -49,6 +51,10 @@ pub(crate) fn definition(
     let schema = Value::Object(tool.input.clone());
     let defined = Definition::new(name.as_str(), &description, class, schema);
     let defined = defined.map_err(|error| error.to_string())?;
+    // A tool whose output has a schema that is not accepted returns text, as one without a schema.
+    let output = tool.output.clone().map(Value::Object);
+    let typed = output.and_then(|schema| defined.clone().with_output_schema(schema).ok());
+    let defined = typed.unwrap_or(defined);
     let titled = tool.title.as_deref().and_then(|title| defined.clone().with_title(title).ok());
     let origin = [(SERVER, server.as_str()), (SANDBOX, reach.sandbox())];
     let origin = origin.map(|(key, value)| (key.to_owned(), value.into()));
@@ -81,13 +87,18 @@ struct McpTool {
 impl McpTool {
     async fn run(&self, input: Value, context: &ToolContext) -> Result<ToolOutput, ErrorKind> {
         let closed = |_| ErrorKind::internal("the server takes no more calls");
-        let _permit = self.connections.calls().acquire().await.map_err(closed)?;
+        let permit = self.connections.calls().clone().acquire_owned().await.map_err(closed)?;
         let connection = self.connections.for_call(context.workspace(), &self.approved).await?;
         let Value::Object(input) = input else {
             return Err(ErrorKind::internal("the input of a tool is no object"));
         };
         let (name, sink) = (self.approved.name.clone(), context.sink().clone());
-        connection.call(name, input, sink, context.cancel()).await.map_err(|error| match error {
+        let form = match self.definition.output_schema() {
+            Some(_) => Form::Structured,
+            None => Form::Blocks,
+        };
+        let call = ServerCall { tool: name, input, form };
+        connection.call(call, sink, context.cancel(), permit).await.map_err(|error| match error {
             ErrorKind::Execution { kind, message, field, advice, source } => {
                 let message = format!("`{}`: {message}", self.connections.name());
                 ErrorKind::Execution { kind, message, field, advice, source }
