@@ -7,6 +7,7 @@ use crate::world::World;
 use palisade::tool::Digest;
 use palisade::{CacheMode, Call, Host, json};
 use palisade_net::{Grants, Network, PluginGrants};
+use palisade_tests::tasks::{TASKS, repository};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -14,6 +15,8 @@ use std::time::Instant;
 const CALLS: usize = 300;
 /// Processes of each kind.
 const SPAWNS: usize = 20;
+/// Runs of all tasks of each kind.
+const ROUNDS_OF_TASKS: usize = 50;
 /// Programs that run at the same time, together.
 const PROGRAMS: usize = 400;
 
@@ -53,10 +56,45 @@ pub(crate) fn run(world: &World) {
         "an empty program",
         &[empty, process("node", "-e", "0"), process("python3", "-c", "0")],
     );
+    let [singly, by_program] = tasks(world);
+    report::row("\nten tasks", &["median".to_owned()]);
+    report::row("  by single calls", &[shown(singly.at(500))]);
+    report::row("  by programs", &[shown(by_program.at(500))]);
     report::row("\nprograms at once, with 10 reads", &["programs/s".to_owned()]);
     for callers in [1, 2, 8] {
         report::row(&format!("  {callers}"), &[format!("{:.0}", together(&host, callers))]);
     }
+}
+
+/// Measures the ten tasks of `docs/code-mode.md`, without the model's time: all of them by single
+/// calls, and by programs.
+fn tasks(world: &World) -> [Series; 2] {
+    for (path, text) in repository() {
+        let file = world.workspace().join(path);
+        std::fs::create_dir_all(file.parent().expect("it is in a folder")).expect("a folder");
+        std::fs::write(file, text).expect("a file");
+    }
+    let host = host(world);
+    let runtime = crate::on_one_thread();
+    let (mut singly, mut by_program) = (Series::new("calls"), Series::new("programs"));
+    runtime.block_on(async {
+        for round in 0..ROUNDS_OF_TASKS + 2 {
+            let counts = round >= 2;
+            let calls = async {
+                for (tool, input) in TASKS.iter().flat_map(|task| (task.calls)()) {
+                    call(&host, tool, input).await;
+                }
+            };
+            singly.time(counts, calls).await;
+            let programs = async {
+                for task in &TASKS {
+                    call(&host, "run_js", json!({"code": task.program})).await;
+                }
+            };
+            by_program.time(counts, programs).await;
+        }
+    });
+    [singly, by_program]
 }
 
 fn host(world: &World) -> Host {

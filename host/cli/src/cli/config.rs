@@ -4,7 +4,7 @@ use super::args::{Common, Config, ConfigAction};
 use super::exit::{Exit, Failure};
 use super::output::{self, Cell};
 use super::{setup, unused_rules};
-use crate::config::{JournalSettings, Settings, Value};
+use crate::config::{JournalSettings, McpPlace, Settings, Value};
 use palisade::SideEffects;
 use palisade::plugins::Shipped;
 use palisade::sandbox::limits;
@@ -132,6 +132,16 @@ fn rows(settings: &Settings) -> Vec<[String; 3]> {
         rows.push(row(&key, adapted, |adapted| match &adapted.wit {
             Some(wit) => format!("class = {}, wit = {}", adapted.class, wit.display()),
             None => format!("class = {}", adapted.class),
+        }));
+    }
+    for (name, server) in &settings.servers {
+        let key = format!("mcp.servers.{name}");
+        rows.push(row(&key, server, |server| match &server.place {
+            McpPlace::Command(command) => format!("command = {}", command.program),
+            // A query may hold a secret.
+            McpPlace::Url(url) => {
+                format!("url = {}", url.url.split('?').next().unwrap_or_default())
+            }
         }));
     }
     rows.extend(journal(&settings.journal));

@@ -203,9 +203,15 @@ pub(super) fn plugin_to_approve(plugin: &Plugin, room: usize) -> String {
     tools.join("\n") + &plugin_facts(plugin, &summed_imports(plugin, room), room)
 }
 
-/// Formats the tool of an MCP server.
+/// Formats the tool of an MCP server, whose schemas are on few lines: a server has many tools.
 pub(super) fn tool_of_server(definition: &Definition, room: usize) -> String {
-    tool_text(definition, Power::Class, room)
+    let mut text = head_of_tool(definition, room);
+    text.push_str(&fact("class", definition.side_effects().as_str(), room));
+    text.push_str(&fact("input", &definition.parameters().to_string(), room));
+    if let Some(output) = definition.output_schema() {
+        text.push_str(&fact("output", &output.as_value().to_string(), room));
+    }
+    text
 }
 
 /// Sums up the imports of WASI that reach nothing outside of the sandbox.
@@ -274,10 +280,7 @@ fn tool_json(tool: &Arc<Registered>, plugin: Option<&Plugin>) -> Value {
 
 fn tool_text(definition: &Definition, power: Power, room: usize) -> String {
     let class = definition.side_effects();
-    let title = definition.title().unwrap_or_default();
-    let mut text = heading(definition.name().as_str(), title, room);
-    definition.description().lines().for_each(|line| text.push_str(&hanging(BAR, BAR, line, room)));
-    text.push('\n');
+    let mut text = head_of_tool(definition, room);
     text.push_str(&fact("class", class.as_str(), room));
     text.push_str(&fact("sandbox", contents(definition, power), room));
     text.push_str(&schema("input", definition.parameters(), room));
@@ -285,6 +288,15 @@ fn tool_text(definition: &Definition, power: Power, room: usize) -> String {
         text.push_str(&schema("output", output.as_value(), room));
     }
     text + &notes(definition, room)
+}
+
+/// Formats the name, the title and the description of a tool.
+fn head_of_tool(definition: &Definition, room: usize) -> String {
+    let title = definition.title().unwrap_or_default();
+    let mut text = heading(definition.name().as_str(), title, room);
+    definition.description().lines().for_each(|line| text.push_str(&hanging(BAR, BAR, line, room)));
+    text.push('\n');
+    text
 }
 
 /// Returns what a call of a tool holds: its sandbox, or what confines the process of its MCP server.

@@ -10,6 +10,7 @@ use palisade::Host;
 use palisade::plugins::{Plugin, PluginApproval};
 use palisade::registry::Registered;
 use palisade::tool::text::elided;
+use palisade_mcp_client::server_of;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -121,7 +122,10 @@ fn row(tool: &Registered) -> Vec<Cell> {
     vec![
         definition.name().as_str().into(),
         definition.side_effects().as_str().into(),
-        tool.origin().rule_name().into(),
+        match server_of(definition) {
+            Some(server) => format!("{server} (MCP)").into(),
+            None => tool.origin().rule_name().into(),
+        },
         first_sentence(definition.description()).into(),
     ]
 }

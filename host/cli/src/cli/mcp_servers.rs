@@ -15,6 +15,10 @@ use palisade_mcp_client::{
 use palisade_shell::Confinement;
 use serde_json::json;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// The time after which a person is told what is waited for.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The indentation of what is said of a server.
 const INDENT: &str = "  ";
@@ -47,7 +51,10 @@ pub(super) fn approve(common: &Common, args: &McpApprove) -> Result<Exit, Failur
     let answer = if args.yes { Ok(YesNo::Yes) } else { prompt::yes_or_no(&question) };
     match answer {
         Ok(YesNo::Yes) => {}
-        Ok(YesNo::No) => return Ok(Exit::Denied),
+        Ok(YesNo::No) => {
+            output::problem("not approved:", &format!("`{}` offers no tool here", known.name));
+            return Ok(Exit::Denied);
+        }
         Err(_) => {
             let line = "nobody can be asked here; --yes approves what is shown";
             output::problem("not approved:", line);
@@ -79,23 +86,24 @@ pub(super) fn list(common: &Common, args: &McpList) -> Result<Exit, Failure> {
             .iter()
             .map(|(name, reach, approval)| {
                 let is_approved = matches!(approval, Approval::Given(_));
-                json!({"server": name.as_str(), "approved": is_approved, "tools": tools(approval), "reach": reach.identity()})
+                json!({"server": name.as_str(), "approved": is_approved, "tools": tools(approval), "place": reach.place(), "rights": rights(reach)})
             })
             .collect();
         output::json(&all)?;
         return Ok(Exit::Ok);
     }
     if all.is_empty() {
-        let text =
-            "No MCP server is configured; `[mcp.servers.NAME]` in your palisade.toml adds one.";
+        let text = "No MCP server is configured; a table `[mcp.servers.NAME]` in ";
         output::text(&output::prose(text))?;
         return Ok(Exit::Ok);
     }
-    let head = ["SERVER", "APPROVAL", "TOOLS", "PLACE"].map(Cell::heading).into();
+    let head = ["SERVER", "APPROVAL", "TOOLS", "RIGHTS", "PLACE"].map(Cell::heading).into();
     let rows = all.iter().map(|(name, reach, approval)| -> Vec<Cell> {
         let state = servers::state(approval).trim_start_matches("is ");
         let place = place(reach);
-        vec![name.as_str().into(), state.into(), tools(approval).to_string().into(), place.into()]
+        let rights = rights(reach);
+        let count = tools(approval).to_string();
+        vec![name.as_str().into(), state.into(), count.into(), rights.into(), place.into()]
     });
     output::text(&output::table(&std::iter::once(head).chain(rows).collect::<Vec<_>>()))?;
     Ok(Exit::Ok)
@@ -150,25 +158,58 @@ fn known<'a>(
 fn ask_server(common: &Common, known: &Known<'_>) -> Result<Offer, Failure> {
     let workspace = Workspace::open(&common.workspace)
         .map_err(|error| Failure::usage(format!("the workspace cannot be opened: {error}")))?;
-    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let offer = runtime.block_on(look(&known.reach, Arc::new(workspace)));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    let offer = runtime.block_on(async {
+        let mut looking = std::pin::pin!(look(&known.reach, Arc::new(workspace)));
+        match tokio::time::timeout(PATIENCE, &mut looking).await {
+            Ok(offer) => offer,
+            Err(_) => {
+                let place = place(&known.reach);
+                output::note(&format!(
+                    "waiting for `{place}`, for up to two minutes; some programs are fetched when they start"
+                ));
+                looking.await
+            }
+        }
+    });
     offer.map_err(|error| {
-        let line = format!("the MCP server `{}` cannot be looked at: {error}", known.name);
+        let line = format!(
+            "the MCP server `{}` cannot be looked at: {error}{}",
+            known.name,
+            hint_on_failure(known)
+        );
         Failure::new(Exit::Tool, line)
     })
 }
 
+/// Returns what a server that does not start may lack.
+fn hint_on_failure(known: &Known<'_>) -> &'static str {
+    match &known.server.place {
+        McpPlace::Command(McpCommand { confinement: Confinement::Landlock, .. }) => {
+            "; it is confined: `read` lets it read its own files, `network = true` opens sockets, and its `PATH` is the system's unless `pass = [\"PATH\"]`"
+        }
+        McpPlace::Command(_) => {
+            "; variables of yours reach it by `pass` or `env`, and its words are in `args`"
+        }
+        McpPlace::Url(_) => "",
+    }
+}
+
+/// Returns the rights of a server in a word.
+fn rights(reach: &Reach) -> &'static str {
+    match reach {
+        Reach::Command(command) => match command.options.rights().0 {
+            Confinement::Landlock => "confined",
+            Confinement::Unconfined => "all of yours",
+        },
+        _ => "none here",
+    }
+}
+
 /// Returns the command or the URL of a server.
 fn place(reach: &Reach) -> String {
-    match reach {
-        Reach::Command(command) => {
-            let command = &command.command;
-            let words = std::iter::once(&command.program).chain(&command.arguments);
-            let words = words.map(|word| palisade_trust::shell_word(word));
-            elided(&words.collect::<Vec<_>>().join(" "), 300)
-        }
-        other => elided(&other.identity(), 300),
-    }
+    let words = reach.place().into_iter().map(palisade_trust::shell_word);
+    elided(&words.collect::<Vec<_>>().join(" "), 300)
 }
 
 /// Returns a server as a person sees it before an approval.
@@ -189,15 +230,6 @@ fn shown(known: &Known<'_>, offer: &Offer, room: usize) -> String {
             }
         }
     }
-    let server = approved(known, offer);
-    for definition in server.definitions() {
-        text.push_str(&inspect::tool_of_server(definition, room));
-        text.push('\n');
-    }
-    for left_out in server.left_out() {
-        let tool = elided(&left_out.tool, 64);
-        text.push_str(&line(&format!("left out: `{tool}`: {}", elided(&left_out.reason, 512))));
-    }
     let own = [offer.server.as_deref(), offer.version.as_deref()];
     let own: Vec<&str> = own.into_iter().flatten().collect();
     text.push_str(&line(&format!("place      {}", place(&known.reach))));
@@ -209,6 +241,15 @@ fn shown(known: &Known<'_>, offer: &Offer, room: usize) -> String {
         McpPlace::Command(_) => "rights     those that the kernel leaves it, as its table says",
         McpPlace::Url(_) => "rights     none on this machine; it gets the input of each call",
     }));
+    let server = approved(known, offer);
+    for definition in server.definitions() {
+        text.push_str(&inspect::tool_of_server(definition, room));
+        text.push('\n');
+    }
+    for left_out in server.left_out() {
+        let tool = elided(&left_out.tool, 64);
+        text.push_str(&line(&format!("left out: `{tool}`: {}", elided(&left_out.reason, 512))));
+    }
     text
 }
 
@@ -230,7 +271,7 @@ fn shown_json(known: &Known<'_>, offer: &Offer) -> serde_json::Value {
     json!({
         "server": known.name.as_str(),
         "approved": known.approval == Approval::Given(offer.clone()),
-        "reach": known.reach.identity(),
+        "place": known.reach.place(), "rights": rights(&known.reach),
         "tools": server.definitions().map(tool).collect::<Vec<_>>(),
         "left_out": server.left_out().iter().map(left_out).collect::<Vec<_>>(),
         "words": offer,

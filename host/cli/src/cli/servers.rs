@@ -5,6 +5,7 @@ use super::exit::Failure;
 use super::{hint, setup, trust};
 use crate::config::{McpServer, Settings, Value};
 use palisade::plugins::Shipped;
+use palisade::tool::nearest_names;
 use palisade::tool::text::elided;
 use palisade::{Definition, HostBuilder, internal::shipped_owner};
 use palisade_mcp_client::{Approval, Approvals, LeftOut, Reach, Server, ServerName};
@@ -25,7 +26,9 @@ pub(super) fn beside(file: &Path) -> Option<PathBuf> {
 /// could write there.
 pub(super) fn approvals(common: &Common) -> Option<Approvals> {
     let folder = beside(&setup::user_file(common))?;
-    (!trust::is_in_workspace(common, &folder)).then(|| Approvals::in_folder(folder))
+    // A file in it, since the workspace may be the folder itself.
+    let file = folder.join("server.json");
+    (!trust::is_in_workspace(common, &file)).then(|| Approvals::in_folder(folder))
 }
 
 /// Returns how a server is reached, with this program as the helper of its processes.
@@ -56,7 +59,7 @@ pub(super) fn named<'a>(
 ///
 /// # Errors
 ///
-/// If an approval cannot be read.
+/// A usage error if a token in the environment is no value of a header.
 pub(super) fn add_to(
     base: HostBuilder,
     common: &Common,
@@ -75,7 +78,10 @@ pub(super) fn add_to(
     let mut base = base;
     for (name, server) in &settings.servers {
         let reach = reach(settings, &server.value)?;
-        let approval = approvals.of(name, &reach).map_err(Failure::usage)?;
+        let approval = approvals.of(name, &reach).unwrap_or_else(|error| {
+            tracing::warn!("{error}");
+            Approval::Missing
+        });
         if !matches!(approval, Approval::Given(_)) {
             tracing::warn!(
                 "the MCP server `{name}` {}, so that none of its tools can be called; `{}` shows them, and asks",
@@ -84,6 +90,7 @@ pub(super) fn add_to(
             );
             continue;
         }
+        show_unused(name, &server.value, &approval);
         let server = Server::new(name.clone(), reach, &server.value.classes, &approval);
         for (factory, definition) in server.factories().into_iter().zip(server.definitions()) {
             match names.take(definition, name) {
@@ -98,12 +105,29 @@ pub(super) fn add_to(
     Ok(base)
 }
 
+/// Tells of parts of a table that have no effect.
+fn show_unused(name: &ServerName, server: &McpServer, approval: &Approval) {
+    let Approval::Given(offer) = approval else { return };
+    for tool in server.classes.named().filter(|tool| offer.tool(tool).is_none()) {
+        let known = offer.tools.iter().map(|tool| tool.name.as_str());
+        let nearest = nearest_names(tool, known).into_iter().next();
+        let hint = nearest.map(|it| format!("; did you mean `{it}`?")).unwrap_or_default();
+        let tool = elided(tool, 64);
+        tracing::warn!("`mcp.servers.{name}.classes.{tool}` holds for no tool of the server{hint}");
+    }
+    for variable in server.passed().filter(|variable| std::env::var_os(variable).is_none()) {
+        tracing::warn!("the MCP server `{name}` gets no `{variable}`: the variable is not set");
+    }
+}
+
 /// Says what an approval means for its server.
 pub(super) fn state(approval: &Approval) -> &'static str {
     match approval {
         Approval::Given(_) => "is approved",
         Approval::Missing => "is not approved",
-        Approval::Elsewhere { .. } => "was approved with another command or URL",
+        Approval::Elsewhere { .. } => {
+            "was approved with another command, other rights or another URL"
+        }
     }
 }
 

@@ -130,8 +130,15 @@ impl RawServer {
                 "`{key}`: `headers` and `token_env` are for a server with a `url`"
             ));
         }
+        let program = expand(program).to_string_lossy().into_owned();
         if program.trim().is_empty() {
             return Err(format!("`{key}.command` is empty; write the name of a program"));
+        }
+        // A relative path would lead to a program of the directory that palisade runs in.
+        if program.contains('/') && !program.starts_with('/') {
+            return Err(format!(
+                "`{key}.command` is `{program}`; write the name of a program in `PATH`, or a whole path, from `/` or `~/` on"
+            ));
         }
         let is_confined = self.confined == Some(true);
         if !is_confined && (self.network.is_some() || self.read.is_some()) {
@@ -142,6 +149,11 @@ impl RawServer {
         let variables = self.env.clone().unwrap_or_default();
         let passed = self.pass.clone().unwrap_or_default();
         variables.keys().chain(&passed).try_for_each(|name| check_variable(key, name))?;
+        if let Some((name, value)) = variables.iter().find(|(_, value)| value.contains("${")) {
+            return Err(format!(
+                "`{key}.env.{name}` is `{value}`, which nothing fills in; `pass = [\"NAME\"]` gives it a variable of yours"
+            ));
+        }
         let readable = self.read.iter().flatten().map(|text| expand(text));
         let readable: Vec<PathBuf> = readable.collect();
         if let Some(relative) = readable.iter().find(|path| !path.is_absolute()) {
@@ -151,8 +163,8 @@ impl RawServer {
             ));
         }
         Ok(McpCommand {
-            program: program.to_owned(),
-            arguments: self.args.clone().unwrap_or_default(),
+            program,
+            arguments: self.args.iter().flatten().map(|word| in_home(word)).collect(),
             variables,
             passed,
             confinement: match is_confined {
@@ -187,8 +199,16 @@ impl RawServer {
         server.token_variable.iter().try_for_each(|name| check_variable(key, name))?;
         server.headers(|_| None).map_err(|error| format!("`{key}.headers`: {error}"))?;
         ServerUrl::new(url, HeaderMap::new(), HttpNetwork::default())
-            .map_err(|error| format!("`{key}.url` is `{url}`: {error}"))?;
+            .map_err(|error| format!("`{key}.url`: {error}"))?;
         Ok(server)
+    }
+}
+
+/// Expands a leading `~/` of an argument, as a shell does.
+fn in_home(word: &str) -> String {
+    match word.starts_with("~/") {
+        true => expand(word).to_string_lossy().into_owned(),
+        false => word.to_owned(),
     }
 }
 
@@ -202,6 +222,15 @@ fn check_variable(key: &str, name: &str) -> Result<(), String> {
 }
 
 impl McpServer {
+    /// Returns the names of variables that the server gets from this program's environment.
+    pub(crate) fn passed(&self) -> impl Iterator<Item = &str> {
+        let (passed, token) = match &self.place {
+            McpPlace::Command(command) => (command.passed.as_slice(), None),
+            McpPlace::Url(server) => (&[][..], server.token_variable.as_deref()),
+        };
+        passed.iter().map(String::as_str).chain(token)
+    }
+
     /// Returns how the server is reached. `limits` are those of `shell`, and `variable` looks up a
     /// variable of this program's environment.
     ///

@@ -66,6 +66,9 @@ fn wrong_table_is_refused_with_its_key() {
         ("[servers.git]\nargs = []", "`command`"),
         ("[servers.git]\ncommand = \"x\"\nurl = \"https://a.org\"", "either"),
         ("[servers.git]\ncommand = \" \"", "mcp.servers.git.command"),
+        ("[servers.git]\ncommand = \"./x\"", "whole path"),
+        ("[servers.git]\ncommand = \"bin/x\"", "whole path"),
+        ("[servers.git]\ncommand = \"x\"\nenv = { A = \"${A}\" }", "pass"),
         ("[servers.git]\ncommand = \"x\"\nclass = \"all\"", "mcp.servers.git.class"),
         ("[servers.git]\ncommand = \"x\"\nclasses = { a = \"b\" }", "mcp.servers.git.classes.a"),
         ("[servers.git]\ncommand = \"x\"\nnetwork = true", "confined"),
@@ -80,6 +83,9 @@ fn wrong_table_is_refused_with_its_key() {
         let error = servers(text).unwrap_err();
         assert!(error.contains(key), "{text}: {error}");
     }
+    let secret = "[servers.git]\nurl = \"https://ann:hush@example.org/mcp\"";
+    let error = servers(secret).unwrap_err();
+    assert!(error.contains("user") && !error.contains("hush"), "{error}");
     for accepted in ["http://127.0.0.1:8080/mcp", "http://localhost/mcp", "http://[::1]/mcp"] {
         assert!(servers(&format!("[servers.git]\nurl = \"{accepted}\"")).is_ok(), "{accepted}");
     }
