@@ -17,11 +17,12 @@ use crate::registry::{Registered, ToolNotFound};
 use crate::session::Session;
 use crate::tool::error::named;
 use crate::tool::{
-    Call, CallId, CallInput, Definition, ErrorKind, Limit, ToolPattern, ToolResult, UNLISTED,
+    Call, CallId, CallInput, Definition, ErrorClass, ErrorKind, Limit, ToolPattern, ToolResult,
+    UNLISTED,
 };
 use crate::workspace::{Quotas, SharedQuotas};
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use tokio::sync::Semaphore;
@@ -39,6 +40,7 @@ pub(super) struct NestedCaller {
     turn_id: Option<Arc<str>>,
     cancel: CancellationToken,
     made: AtomicUsize,
+    has_advised: AtomicBool,
     report: Mutex<Report>,
 }
 
@@ -68,6 +70,7 @@ impl NestedCaller {
             turn_id: context.caller().turn_id.clone(),
             cancel: context.cancel().clone(),
             made: AtomicUsize::new(0),
+            has_advised: AtomicBool::new(false),
             report: Mutex::default(),
         }
     }
@@ -131,8 +134,22 @@ impl NestedCaller {
         if result.error().is_some_and(|error| matches!(error.kind(), ErrorKind::AwaitsClient)) {
             return Err(NestedExit::AwaitsClient);
         }
+        self.advise(&result);
         self.note(&result);
         Ok(result)
+    }
+
+    /// Tells the operator, once for each caller, what would let a refused call run. The caller gets
+    /// the reason alone, and may hide it.
+    fn advise(&self, result: &ToolResult) {
+        let Some(error) = result.error() else { return };
+        let is_refusal = error.class() == ErrorClass::PermissionDenied;
+        if let Some(advice) = error.advice().filter(|_| is_refusal)
+            && !self.has_advised.swap(true, Ordering::Relaxed)
+        {
+            let (caller, reason) = (&self.parent.caller.tool, error.reason());
+            tracing::warn!("a call of `{caller}` was refused: {reason}; {advice}");
+        }
     }
 
     /// Returns the result of the call of this number in an earlier run of the tool.
