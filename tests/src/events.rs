@@ -13,7 +13,7 @@ type Reaction = Arc<dyn Fn(&Event) + Send + Sync>;
 /// memory the oracle measures, and a guest may send hundreds of thousands.
 const MAX_MESSAGES: usize = 20_000;
 
-/// A recorder of every event about a call, apart from messages beyond [`MAX_MESSAGES`].
+/// A recorder of every event about a call, apart from messages of running calls beyond 20,000.
 #[derive(Clone, Default)]
 pub struct Recorder {
     events: Arc<Mutex<Vec<Event>>>,

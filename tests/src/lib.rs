@@ -29,6 +29,7 @@ pub mod rows;
 pub mod soak;
 pub mod sources;
 pub mod stage;
+pub mod tasks;
 pub mod toolchain;
 pub mod uniform;
 pub mod wat;

@@ -28,7 +28,7 @@ fn configure(world: &World, mode: &str, more: &str) {
     std::fs::create_dir_all(&folder_of_user).unwrap();
     let script = folder().join("scripted.sh");
     let table = format!(
-        "[mcp.servers.scripted]\ncommand = \"sh\"\nargs = [\"{}\", \"{mode}\"]\n{more}\n",
+        "[mcp.servers.scripted]\ncommand = \"sh\"\nargs = [\"{}\", \"{mode}\", \"{{workspace}}\"]\n{more}\n",
         script.display()
     );
     std::fs::write(folder_of_user.join("palisade.toml"), table).unwrap();

@@ -25,7 +25,7 @@ fn write_of_a_program_needs_an_answer_or_a_permission() {
     let world = World::new();
     let code = "tools.write_file({path: 'x.txt', content: 'x'}); return 'done'";
     let refused = run(&world, code).run().exits_with(5);
-    refused.stderr_contains(&["permission_denied", "write_file", "(line 1)"]);
+    refused.stderr_contains(&["permission_denied", "write_file", "(line 1)", "--allow write"]);
     assert!(world.read("x.txt").is_none());
     let allowed = run(&world, code).args(["--allow", "write"]).run().exits_with(0);
     assert_eq!((allowed.stdout.as_str(), world.read("x.txt").as_deref()), ("done", Some("x")));

@@ -3,6 +3,7 @@
 use super::{approved, configure, program, starts};
 use palisade_tests::World;
 use palisade_tests::mcp::Client;
+use palisade_tests::oracle::Peak;
 use serde_json::{Value, json};
 
 fn text(response: &Value) -> &str {
@@ -26,6 +27,40 @@ fn flood_of_a_server_ends_its_call_and_no_other() {
         .request("tools/call", &json!({"name": "calculate", "arguments": {"expression": "6*7"}}));
     assert!(text(&calculated).contains("42"), "{calculated}");
     assert_eq!(starts(&world), 3);
+}
+
+#[test]
+fn flood_of_notifications_ends_the_server_and_holds_no_memory() {
+    let world = approved("plain", "");
+    let client = Client::start_with(program(&world, &[]), &["--allow", "network"]);
+    let mut client = client.shake_hands(&json!({}));
+    let call = |client: &mut Client, tool: &str| {
+        client.request("tools/call", &json!({"name": tool, "arguments": {"text": "x"}}))
+    };
+    // What is loaded once is there before.
+    assert_eq!(text(&call(&mut client, "scripted_echo")), "x");
+    let peak = Peak::of_process(client.process());
+    assert_eq!(text(&call(&mut client, "scripted_note")), "noted");
+    // The flood goes on without a call, until the server is stopped and started again.
+    palisade_tests::api::until("the flood is stopped", || {
+        text(&call(&mut client, "scripted_echo")) == "x" && starts(&world) == 2
+    });
+    // The allocator keeps the pages of what was parsed for some seconds.
+    assert!(peak.growth() < 128 << 20, "{} MiB", peak.growth() >> 20);
+}
+
+#[test]
+fn server_that_starts_late_serves_the_next_call() {
+    let world = approved("late", "");
+    let words = ["--allow", "network", "--timeout", "1500ms"];
+    let mut client = Client::start_with(program(&world, &[]), &words).shake_hands(&json!({}));
+    let mut call = || {
+        let params = json!({"name": "scripted_echo", "arguments": {"text": "x"}});
+        client.request("tools/call", &params)["result"]["isError"].clone()
+    };
+    assert_eq!(call(), true, "it takes two seconds to start");
+    assert_eq!(call(), false);
+    assert_eq!(starts(&world), 1);
 }
 
 #[test]

@@ -170,3 +170,25 @@ fn project_cannot_name_a_server() {
     let ran = program(&world, &["list"]).run().exits_with(2);
     assert!(ran.stderr.contains("mcp.servers.own"), "{}", ran.stderr);
 }
+
+#[test]
+fn structured_output_is_a_value_and_is_checked() {
+    let world = approved("plain", "");
+    let typed =
+        |input: &str| program(&world, &["call", "scripted_typed", input, "--allow", "network"]);
+    assert_eq!(typed(r#"{"text": "7"}"#).run().exits_with(0).stdout.trim(), r#"{"n":7}"#);
+    let wrong = typed(r#"{"text": "true"}"#).run().exits_with(5);
+    assert!(wrong.stderr.contains("schema"), "{}", wrong.stderr);
+    world.file("p.js", "return tools.scripted_typed({text: '20'}).n + 1;");
+    let file = world.root().join("p.js").display().to_string();
+    let ran = program(&world, &["run", &file, "--allow", "network"]).run().exits_with(0);
+    assert_eq!(ran.stdout.trim(), "21");
+}
+
+#[test]
+fn class_of_an_unknown_tool_is_told() {
+    let world = approved("plain", "classes = { ecko = \"read\" }\npass = [\"NOT_SET\"]");
+    let ran = program(&world, &["list"]).run().exits_with(0);
+    assert!(ran.stderr.contains("did you mean `echo`?"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("NOT_SET"), "{}", ran.stderr);
+}

@@ -49,7 +49,7 @@ fn process_of_a_server_ends_with_the_program() {
     let line = format!("echo $$ > {}; exec sh \"$@\"", pid.display());
     let script = folder().join("scripted.sh").display().to_string();
     let table = format!(
-        "[mcp.servers.scripted]\ncommand = \"sh\"\nargs = [\"-c\", {line:?}, \"sh\", {script:?}]\n"
+        "[mcp.servers.scripted]\ncommand = \"sh\"\nargs = [\"-c\", {line:?}, \"sh\", {script:?}, \"plain\", \"{{workspace}}\"]\n"
     );
     std::fs::write(world.home().join(".config/palisade/palisade.toml"), table).unwrap();
     super::approve(&world);

@@ -26,8 +26,10 @@ fn words_that_change_between_two_starts_stop_the_tool_and_no_other() {
     let own = world.outer().join("server.sh");
     let script = std::fs::read_to_string(super::folder().join("scripted.sh")).unwrap();
     std::fs::write(&own, &script).unwrap();
-    let table =
-        format!("[mcp.servers.scripted]\ncommand = \"sh\"\nargs = [\"{}\"]\n", own.display());
+    let table = format!(
+        "[mcp.servers.scripted]\ncommand = \"sh\"\nargs = [\"{}\", \"plain\", \"{{workspace}}\"]\n",
+        own.display()
+    );
     let folder = world.home().join(".config/palisade");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("palisade.toml"), table).unwrap();
@@ -62,6 +64,57 @@ fn words_that_change_while_the_server_runs_stop_the_tool() {
 }
 
 #[test]
+fn tool_is_not_called_while_its_words_are_unknown() {
+    let world = approved("plain", "");
+    let client = Client::start_with(program(&world, &[]), &["--allow", "network"]);
+    let mut client = client.shake_hands(&json!({}));
+    let mut call = |tool: &str| {
+        let params = json!({"name": tool, "arguments": {"text": "x"}});
+        client.request("tools/call", &params)["result"]["content"][0]["text"].clone()
+    };
+    assert_eq!(call("scripted_lose"), "lost");
+    for _ in 0..2 {
+        let refused = call("scripted_echo");
+        assert!(refused.as_str().unwrap().contains("no list"), "{refused}");
+    }
+}
+
+#[test]
+fn approvals_are_hidden_from_tools_in_every_workspace() {
+    let world = approved("plain", "");
+    let home = world.home().display().to_string();
+    let folder = ".config/palisade/palisade.mcp";
+    let read = json!({"path": format!("{folder}/scripted.json")}).to_string();
+    let forged = json!({"path": format!("{folder}/forged.json"), "content": "{}"}).to_string();
+    for words in [["call", "read_file", &read], ["call", "write_file", &forged]] {
+        let ran = program(&world, &words).args(["--allow", "write", "--workspace", &home]).run();
+        let ran = ran.exits_with(4);
+        assert!(
+            ran.stderr.contains("protected") || ran.stderr.contains("host's own"),
+            "{}",
+            ran.stderr
+        );
+    }
+    // The folder itself as the workspace.
+    let inside = format!("{home}/{folder}");
+    let words = ["call", "scripted_echo", r#"{"text": "x"}"#, "--allow", "network"];
+    let ran = program(&world, &words).args(["--workspace", &inside]).run().exits_with(3);
+    assert!(ran.stderr.contains("no MCP server is used"), "{}", ran.stderr);
+}
+
+#[test]
+fn approval_that_others_can_write_does_not_count() {
+    let world = approved("plain", "");
+    let file = world.home().join(".config/palisade/palisade.mcp/scripted.json");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+    std::fs::set_permissions(&file, open).unwrap();
+    let words = ["call", "scripted_echo", r#"{"text": "x"}"#, "--allow", "network"];
+    let ran = program(&world, &words).run().exits_with(3);
+    assert!(ran.stderr.contains("cannot read the approval"), "{}", ran.stderr);
+    let _ = program(&world, &["call", "calculate", r#"{"expression": "1"}"#]).run().exits_with(0);
+}
+
+#[test]
 fn tools_that_no_host_accepts_are_left_out_with_the_reason() {
     let world = World::new();
     configure(&world, "odd", "");
@@ -86,7 +139,7 @@ fn approval_is_asked_for_and_revoked() {
     configure(&world, "plain", "");
     let unasked = program(&world, &["mcp", "approve", "scripted"]).run().exits_with(4);
     assert!(unasked.stdout.contains("Repeats the text."), "{}", unasked.stdout);
-    assert!(unasked.stdout.contains("all of your rights"), "{}", unasked.stdout);
+    assert!(unasked.stdout.contains("all of yours"), "{}", unasked.stdout);
     assert!(unasked.stderr.contains("--yes"), "{}", unasked.stderr);
     approve(&world);
     let listed = program(&world, &["mcp", "list", "--json"]).run().exits_with(0);
