@@ -106,7 +106,7 @@ impl Pending<'_> {
             None => Failure::new(
                 Exit::NotFound,
                 format!(
-                    "there is no plugin `{shown}`; `{}` shows the plugins there are",
+                    "there is no plugin `{shown}`; `{}` shows the plugins there are, and `palisade mcp list` the MCP servers",
                     hint::command(self.common, "list")
                 ),
             ),
