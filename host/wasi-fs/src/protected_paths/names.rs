@@ -7,10 +7,14 @@ pub(super) const GIT: &str = ".git";
 const SETTINGS: &str = "palisade.toml";
 /// The name of a project's approvals, which tighten those of runs in that project.
 const LOCK: &str = "palisade.lock";
+/// The name of the approvals of MCP servers, beside the settings of a user.
+const SERVERS: &str = "palisade.mcp";
 /// The names that are protected in every directory.
-pub(super) const PROTECTED: [&str; 3] = [GIT, SETTINGS, LOCK];
+pub(super) const PROTECTED: [&str; 4] = [GIT, SETTINGS, LOCK, SERVERS];
 /// What the short names of the settings and of the approvals begin with on Windows.
 const SHORT: &str = "palisa~";
+/// How they end.
+const SHORT_ENDS: [&str; 3] = [".tom", ".loc", ".mcp"];
 
 /// Returns the path up to the first component with a protected name, if any.
 pub(super) fn protected_tree(path: &str) -> Option<&str> {
@@ -27,7 +31,7 @@ pub(super) fn protected_tree(path: &str) -> Option<&str> {
 
 /// Returns whether some file system resolves this name to a protected one. It folds letter case,
 /// characters that HFS+, ext4 and F2FS ignore, and Windows forms: trailing dots and spaces, the
-/// short names `GIT~1`, `PALISA~1.TOM` and `PALISA~1.LOC`, and a stream behind a colon. Refusing
+/// short names `GIT~1`, `PALISA~1.TOM` and those of the other two, and a stream behind a colon. Refusing
 /// such a name on a file system without this folding costs little.
 pub(super) fn is_protected(name: &str) -> bool {
     // Fast path: the first byte rules out most names.
@@ -37,7 +41,7 @@ pub(super) fn is_protected(name: &str) -> bool {
     let folded = folded(name);
     let stem = stem(&folded);
     let short = stem.strip_prefix(SHORT);
-    let short = short.and_then(|it| it.strip_suffix(".tom").or_else(|| it.strip_suffix(".loc")));
+    let short = short.and_then(|it| SHORT_ENDS.iter().find_map(|end| it.strip_suffix(end)));
     let number = stem.strip_prefix("git~").or(short);
     PROTECTED.contains(&stem) || number.is_some_and(is_number)
 }
@@ -199,6 +203,8 @@ mod tests {
             "pali\u{17f}ade.toml",
             "palisa~2.tom",
             "palisade.lock",
+            "Palisade.MCP",
+            "palisa~1.mcp",
             "Palisade.LOCK.",
             "palisa~1.loc",
         ] {
