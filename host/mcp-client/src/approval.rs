@@ -194,6 +194,10 @@ impl Approvals {
 
 fn read(path: &Path) -> io::Result<Stored> {
     let mut text = String::new();
+    // What it leads to might be in the reach of tools.
+    if path.symlink_metadata()?.is_symlink() {
+        return Err(io::Error::other("it is a symbolic link; put the file itself there"));
+    }
     let file = open_unreplaceable_file(path)?;
     if file.metadata()?.mode() & 0o022 != 0 {
         return Err(io::Error::other("other users can change it; `chmod 600` makes it private"));

@@ -95,7 +95,7 @@ pub(crate) struct Connection {
     fault: Fault,
     offer: Mutex<Arc<Offer>>,
     /// Held while the server is asked for its tools again.
-    listing: tokio::sync::Mutex<()>,
+    listing: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl fmt::Debug for Connection {
@@ -128,10 +128,10 @@ impl Connection {
         let started = Service::start(&program, &command.options, workspace).await;
         let Service { input, output, errors, process } =
             started.map_err(ConnectError::NotStarted)?;
-        let process = Watched::new(process, errors);
         let handler = Handler::new(Some(workspace.root()));
         let inbox = Inbox::new(handler.clone(), Fault::default());
         let fault = inbox.fault().clone();
+        let process = Watched::new(process, errors, fault.ended().clone());
         let lines = Lines::new(BufReader::new(output), input, inbox);
         Self::shake_hands(handler, lines, Some(process), fault).await
     }
@@ -162,7 +162,7 @@ impl Connection {
             }
         };
         let offer = Mutex::new(offer.into());
-        Ok(Self { service, process, fault, offer, listing: tokio::sync::Mutex::default() })
+        Ok(Self { service, process, fault, offer, listing: Arc::default() })
     }
 
     /// Returns what the server offered when it was asked last.
@@ -173,16 +173,14 @@ impl Connection {
     /// Asks the server for its tools again if it has said that they are others. A call that does
     /// not wait for the answer leaves it to the next one.
     pub(crate) async fn refresh(self: Arc<Self>) -> Result<(), ConnectError> {
-        if !self.service.service().has_new_list() && self.listing.try_lock().is_ok() {
+        // Awaited here, so that a call that is gone asks nothing.
+        let turn = self.listing.clone().lock_owned().await;
+        if !self.service.service().has_new_list() {
             return Ok(());
         }
-        let lost = |_| ConnectError::Ended("its task was lost".to_owned());
-        let refresh = async move {
-            let _turn = self.listing.lock().await;
+        opened(async move {
+            let _turn = turn;
             let handler = self.service.service();
-            if !handler.has_new_list() {
-                return Ok(());
-            }
             // Before the question: the list may change again while it is answered.
             handler.set_new_list(false);
             let listed = tokio::time::timeout(START_TIME, list(self.service.peer())).await;
@@ -197,14 +195,17 @@ impl Connection {
             // The former list holds no longer.
             handler.set_new_list(true);
             Err(error)
-        };
-        let refreshing = runtime::spawn(refresh);
-        refreshing.map_err(|error| ConnectError::NotStarted(error.into()))?.await.map_err(lost)?
+        })
+        .await
     }
 
     async fn list_error(&self, error: ListError) -> ConnectError {
         match error {
             ListError::TooMuch(reason) => ConnectError::TooMuch(reason),
+            ListError::Failed(ServiceError::McpError(error)) => {
+                let message = visible(cut(&error.message, MAX_MESSAGE));
+                ConnectError::Ended(format!("it lists no tools: {message}"))
+            }
             ListError::Failed(error) => {
                 why(self.process.as_ref(), &self.fault, &error.to_string()).await
             }

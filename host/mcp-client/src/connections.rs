@@ -65,10 +65,12 @@ impl Connections {
         workspace: &Arc<Workspace>,
         approved: &OfferedTool,
     ) -> Result<Arc<Connection>, ErrorKind> {
-        let open = self.slot(workspace).lock_owned().await;
-        let connection = match open.as_ref().filter(|connection| !connection.is_over()) {
-            Some(connection) => connection.clone(),
-            None => self.connect(workspace, open).await.map_err(|error| self.failed(&error))?,
+        let connection = {
+            let open = self.slot(workspace).lock_owned().await;
+            match open.as_ref().filter(|connection| !connection.is_over()) {
+                Some(connection) => connection.clone(),
+                None => self.connect(workspace, open).await.map_err(|error| self.failed(&error))?,
+            }
         };
         connection.clone().refresh().await.map_err(|error| self.failed(&error))?;
         match connection.offer().tool(&approved.name) {
@@ -77,7 +79,7 @@ impl Connections {
         }
     }
 
-    /// Returns the slot of a workspace. The one that was used least recently makes room.
+    /// Returns the slot of a workspace. The slot that was used least recently makes room.
     fn slot(&self, workspace: &Workspace) -> Slot {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let known = open.iter().position(|(root, _)| root == workspace.root());

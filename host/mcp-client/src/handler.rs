@@ -89,7 +89,7 @@ impl ClientHandler for Handler {
         ClientConfig::new(capabilities, Implementation::new("palisade", env!("CARGO_PKG_VERSION")))
     }
 
-    /// The root is the workspace, which is the server's working directory.
+    /// The root is the workspace.
     async fn list_roots(
         &self,
         _: RequestContext<RoleClient>,

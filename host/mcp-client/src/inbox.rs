@@ -9,6 +9,7 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use serde_json::Value;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio_util::sync::CancellationToken;
 
 /// A message of a server.
 pub(crate) type Received = RxJsonRpcMessage<RoleClient>;
@@ -28,14 +29,25 @@ const MAX_NOTIFICATIONS: usize = 100_000;
 /// The fault of a message that is longer than [`BOUNDS`].
 pub(crate) const TOO_LONG: &str = "it sent a message of more than 4 MiB";
 
-/// The reason why a connection was ended, if a bound was exceeded.
+/// The end of a connection, with its reason if a bound was exceeded.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Fault(Arc<Mutex<Option<String>>>);
+pub(crate) struct Fault(Arc<Mutex<Option<String>>>, CancellationToken);
 
 impl Fault {
-    /// Sets the reason, if there is none.
+    /// Ends the connection, and sets the reason, if there is none.
     pub(crate) fn set(&self, reason: impl Into<String>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| reason.into());
+        self.end();
+    }
+
+    /// Ends the connection.
+    pub(crate) fn end(&self) {
+        self.1.cancel();
+    }
+
+    /// Returns the token that is cancelled when the connection ends.
+    pub(crate) fn ended(&self) -> &CancellationToken {
+        &self.1
     }
 
     /// Returns the reason.
@@ -52,6 +64,8 @@ pub(crate) struct Inbox {
     other_texts: Arc<AtomicUsize>,
     unanswered: Arc<AtomicUsize>,
     notifications: Arc<AtomicUsize>,
+    requests: Arc<AtomicUsize>,
+    responses: Arc<AtomicUsize>,
 }
 
 impl Inbox {
@@ -64,6 +78,8 @@ impl Inbox {
             other_texts: Arc::default(),
             unanswered: Arc::default(),
             notifications: Arc::default(),
+            requests: Arc::default(),
+            responses: Arc::default(),
         }
     }
 
@@ -72,8 +88,8 @@ impl Inbox {
         &self.fault
     }
 
-    /// Reads a message. Returns `None` for a text that is none, and for one that exceeds a bound,
-    /// which is a fault.
+    /// Reads a message. Returns `None` for a text that is no message, for a notification, which ends
+    /// here, and for a message that exceeds a bound, which is a fault.
     pub(crate) fn take(&self, text: &[u8]) -> Option<Received> {
         let message = self.read(text);
         match &message {
@@ -92,7 +108,12 @@ impl Inbox {
                 // It ends here: the protocol library would start a task for each.
                 return None;
             }
-            Some(_) => {}
+            Some(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) => {
+                let responses = self.responses.fetch_add(1, Ordering::Relaxed);
+                if responses > self.requests.load(Ordering::Relaxed) + MAX_OTHER_TEXTS {
+                    self.fault.set("it sent more than 1,000 responses to no request");
+                }
+            }
         }
         message.filter(|_| self.fault.get().is_none())
     }
@@ -136,7 +157,10 @@ impl Inbox {
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {
                 self.unanswered.fetch_sub(1, Ordering::Relaxed);
             }
-            JsonRpcMessage::Request(_) => self.notifications.store(0, Ordering::Relaxed),
+            JsonRpcMessage::Request(_) => {
+                self.notifications.store(0, Ordering::Relaxed);
+                self.requests.fetch_add(1, Ordering::Relaxed);
+            }
             JsonRpcMessage::Notification(_) => {}
         }
     }

@@ -25,8 +25,8 @@
 //! ```
 //!
 //! Each module uses only modules before it in this order: `name`, `offer`, `reach`, `approval`,
-//! `handler`, `inbox`, `lines`, `events`, `remote`, `process`, `output`, `runtime`, `connection`, `starts`,
-//! `connections`, `tool`, `server`.
+//! `handler`, `inbox`, `lines`, `events`, `remote`, `process`, `output`, `runtime`, `connection`,
+//! `starts`, `connections`, `tool`, `server`.
 
 mod approval;
 mod connection;

@@ -65,6 +65,12 @@ impl<R: AsyncBufRead + Unpin + Send, W: AsyncWrite + Unpin + Send> Lines<R, W> {
     }
 }
 
+impl<R, W> Drop for Lines<R, W> {
+    fn drop(&mut self) {
+        self.inbox.fault().end();
+    }
+}
+
 impl<R, W> Transport<RoleClient> for Lines<R, W>
 where
     R: AsyncBufRead + Unpin + Send,

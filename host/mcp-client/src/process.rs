@@ -3,6 +3,7 @@
 use palisade::tool::text::{cut, visible};
 use palisade_shell::ServiceProcess;
 use std::collections::VecDeque;
+use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::AsyncReadExt as _;
@@ -14,6 +15,8 @@ const KEPT_ERRORS: usize = 2 << 10;
 /// The most lines of them in a message, and the longest one, in bytes.
 const LINES: usize = 8;
 const MAX_LINE: usize = 256;
+/// The time for a program to end by itself after its connection.
+const LAST_MOMENT: Duration = Duration::from_secs(1);
 /// The time for reading the last errors of a program that has ended.
 const LAST_ERRORS: Duration = Duration::from_millis(200);
 
@@ -32,11 +35,20 @@ struct Seen {
 }
 
 impl Watched {
-    /// Watches a process in a task of the current runtime.
-    pub(crate) fn new(process: ServiceProcess, errors: pipe::Receiver) -> Self {
+    /// Watches a process in a task of the current runtime. It is killed soon after the token of its
+    /// connection is cancelled.
+    pub(crate) fn new(
+        process: ServiceProcess,
+        errors: pipe::Receiver,
+        connection: CancellationToken,
+    ) -> Self {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let (kill, ended) = (CancellationToken::new(), CancellationToken::new());
-        let watch = watch(process, errors, seen.clone(), kill.clone(), ended.clone());
+        let stop = async move {
+            connection.cancelled().await;
+            tokio::time::sleep(LAST_MOMENT).await;
+        };
+        let watch = watch(process, errors, seen.clone(), (kill.clone(), stop), ended.clone());
         tokio::spawn(watch);
         Self { seen, ended, _kill: kill.drop_guard() }
     }
@@ -66,13 +78,14 @@ async fn watch(
     mut process: ServiceProcess,
     errors: pipe::Receiver,
     seen: Arc<Mutex<Seen>>,
-    kill: CancellationToken,
+    (kill, stop): (CancellationToken, impl Future<Output = ()>),
     ended: CancellationToken,
 ) {
     let _ended = ended.drop_guard();
     let mut reading = tokio::spawn(read(errors, seen.clone()));
     tokio::select! {
         () = kill.cancelled() => {}
+        () = stop => {}
         end = process.ended() => {
             // Other processes may hold the pipe, so that its end is not awaited for long.
             let _ = tokio::time::timeout(LAST_ERRORS, &mut reading).await;

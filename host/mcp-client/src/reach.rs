@@ -50,7 +50,12 @@ impl ServerCommand {
         let variables = self.command.variables.iter();
         ServiceCommand {
             arguments: self.command.arguments.iter().map(filled).collect(),
-            variables: variables.map(|(name, value)| (name.clone(), filled(value))).collect(),
+            variables: variables
+                .map(|(name, value)| match name.as_str() {
+                    "PATH" => (name.clone(), outside(&filled(value), workspace)),
+                    _ => (name.clone(), filled(value)),
+                })
+                .collect(),
             ..self.command.clone()
         }
     }
@@ -61,6 +66,19 @@ impl ServerCommand {
         self.command.arguments = arguments.into_iter().map(Into::into).collect();
         self
     }
+}
+
+/// Returns a search path for programs without the directories of the workspace, where tools could
+/// write a program, and without relative ones.
+fn outside(path: &str, workspace: &Path) -> String {
+    let is_outside = |directory: &&str| {
+        let directory = Path::new(directory);
+        let real = directory.canonicalize();
+        directory.is_absolute()
+            && !directory.starts_with(workspace)
+            && !real.is_ok_and(|real| real.starts_with(workspace))
+    };
+    path.split(':').filter(is_outside).collect::<Vec<_>>().join(":")
 }
 
 /// A server that runs elsewhere, and is reached over HTTP.
@@ -150,12 +168,12 @@ impl Reach {
                 let words = std::iter::once(&command.program).chain(&command.arguments);
                 words.map(String::as_str).collect()
             }
-            Self::Url(server) => vec![server.url.split('?').next().unwrap_or_default()],
+            Self::Url(server) => vec![server.url.split(['?', '#']).next().unwrap_or_default()],
         }
     }
 
     /// Returns the text that an approval is bound to: a server that is reached in another way is
-    /// another server, and so is one that is confined less. Variables of the environment, which may
+    /// another server, and so is a server with other rights. Variables of the environment, which may
     /// hold secrets, are no part of it.
     #[must_use]
     pub fn identity(&self) -> String {
@@ -168,5 +186,26 @@ impl Reach {
             }
             Self::Url(server) => server.url.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn path_of_a_server_has_no_directory_of_the_workspace() {
+        let workspace = Path::new("/home/me/project");
+        let path = "/usr/bin:.:bin::/home/me/project/.venv/bin:/home/me/bin:/home/me/project";
+        assert_eq!(outside(path, workspace), "/usr/bin:/home/me/bin");
+    }
+
+    #[test]
+    fn workspace_is_filled_into_arguments_and_variables() {
+        let mut server = ServerCommand::new("x").arguments(["{workspace}/a", "b"]);
+        server.command.variables.push(("V".to_owned(), "{workspace}".to_owned()));
+        let command = server.within(Path::new("/w"));
+        assert_eq!(command.arguments, ["/w/a", "b"]);
+        assert_eq!(command.variables, [("V".to_owned(), "/w".to_owned())]);
     }
 }

@@ -1,4 +1,4 @@
-//! The bound on how often a server is started: one that ends at once is not started in a loop.
+//! The bound on how often a server is started: a server that ends at once is not started in a loop.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
