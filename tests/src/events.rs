@@ -11,9 +11,9 @@ type Reaction = Arc<dyn Fn(&Event) + Send + Sync>;
 
 /// The most messages of running calls that are recorded. The recorder is in the process whose
 /// memory the oracle measures, and a guest may send hundreds of thousands.
-const MAX_MESSAGES: usize = 20_000;
+const MAX_MESSAGES: usize = 40_000;
 
-/// A recorder of every event about a call, apart from messages of running calls beyond 20,000.
+/// A recorder of every event about a call, apart from messages of running calls beyond 40,000.
 #[derive(Clone, Default)]
 pub struct Recorder {
     events: Arc<Mutex<Vec<Event>>>,

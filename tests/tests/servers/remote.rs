@@ -17,7 +17,7 @@ fn configure(world: &World, url: &str, more: &str) {
     std::fs::write(folder.join("palisade.toml"), table).unwrap();
 }
 
-/// Starts a server that answers each request with a function of its body, which writes the response.
+/// Starts a server. For each request, a function gets the body and writes the response.
 fn serving(respond: impl Fn(&str, &mut TcpStream) + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

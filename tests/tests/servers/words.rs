@@ -161,3 +161,19 @@ fn approvals_in_the_workspace_do_not_count() {
     let ran = program(&world, &words).run().exits_with(3);
     assert!(ran.stderr.contains("no MCP server is used"), "{}", ran.stderr);
 }
+
+#[test]
+fn approval_is_planted_in_no_folder_and_through_no_link() {
+    let world = approved("plain", "");
+    let planted = json!({"path": "own/palisade.mcp/scripted.json", "content": "{}"}).to_string();
+    let words = ["call", "write_file", &planted, "--allow", "write"];
+    let ran = program(&world, &words).run().exits_with(4);
+    assert!(ran.stderr.contains("protected"), "{}", ran.stderr);
+    let file = world.home().join(".config/palisade/palisade.mcp/scripted.json");
+    let moved = world.root().join("scripted.json");
+    std::fs::rename(&file, &moved).unwrap();
+    std::os::unix::fs::symlink(&moved, &file).unwrap();
+    let words = ["call", "scripted_echo", r#"{"text": "x"}"#, "--allow", "network"];
+    let ran = program(&world, &words).run().exits_with(3);
+    assert!(ran.stderr.contains("symbolic link"), "{}", ran.stderr);
+}

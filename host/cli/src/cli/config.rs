@@ -140,7 +140,7 @@ fn rows(settings: &Settings) -> Vec<[String; 3]> {
             McpPlace::Command(command) => format!("command = {}", command.program),
             // A query may hold a secret.
             McpPlace::Url(url) => {
-                format!("url = {}", url.url.split('?').next().unwrap_or_default())
+                format!("url = {}", url.url.split(['?', '#']).next().unwrap_or_default())
             }
         }));
     }

@@ -299,7 +299,7 @@ fn head_of_tool(definition: &Definition, room: usize) -> String {
     text
 }
 
-/// Returns what a call of a tool holds: its sandbox, or what confines the process of its MCP server.
+/// Returns what a call of a tool holds: its sandbox, or the rights of its MCP server's process.
 fn contents(definition: &Definition, power: Power) -> &str {
     sandbox_of_server(definition)
         .unwrap_or_else(|| sandbox_contents(definition.side_effects(), power))

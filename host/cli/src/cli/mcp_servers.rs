@@ -5,7 +5,7 @@ use super::exit::{Exit, Failure};
 use super::output::{self, Cell};
 use super::prompt::{self, YesNo};
 use super::wrap::{columns, hanging};
-use super::{hint, inspect, servers, setup};
+use super::{hint, inspect, remember, servers, setup};
 use crate::config::{McpCommand, McpPlace, McpServer, Settings, Value};
 use palisade::tool::text::elided;
 use palisade::workspace::Workspace;
@@ -34,6 +34,8 @@ struct Known<'a> {
 /// Shows what a server offers, and approves it if the person says yes.
 pub(super) fn approve(common: &Common, args: &McpApprove) -> Result<Exit, Failure> {
     let settings = setup::settings(common)?;
+    // From now on, tools of other runs are kept from the approvals.
+    remember::for_other_runs(common, &settings);
     let approvals = writable(common)?;
     let known = known(common, &settings, &approvals, &args.name)?;
     let offer = ask_server(common, &known)?;

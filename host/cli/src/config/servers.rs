@@ -149,9 +149,9 @@ impl RawServer {
         let variables = self.env.clone().unwrap_or_default();
         let passed = self.pass.clone().unwrap_or_default();
         variables.keys().chain(&passed).try_for_each(|name| check_variable(key, name))?;
-        if let Some((name, value)) = variables.iter().find(|(_, value)| value.contains("${")) {
+        if let Some((name, _)) = variables.iter().find(|(_, value)| value.contains("${")) {
             return Err(format!(
-                "`{key}.env.{name}` is `{value}`, which nothing fills in; `pass = [\"NAME\"]` gives it a variable of yours"
+                "`{key}.env.{name}` has `${{…}}`, which nothing fills in; `pass = [\"NAME\"]` gives it a variable of yours"
             ));
         }
         let readable = self.read.iter().flatten().map(|text| expand(text));
