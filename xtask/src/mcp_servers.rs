@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 /// The lists of the packages.
 const LISTS: &str = "tests/sources";
+/// The folder of the user, below that of the packages.
+const STAGE: &str = "stage";
 /// The folder of the npm packages.
 const NPM: &str = "node_modules/@modelcontextprotocol";
 
@@ -26,7 +28,7 @@ struct Server {
     /// The lines of its table.
     table: String,
     /// A tool with its input, and a part of its output.
-    call: [&'static str; 3],
+    call: [String; 3],
     /// A tool with its input that runs for longer than a second.
     long_call: Option<[&'static str; 2]>,
     /// A file with words of that tool, and a part of these words. `None` for a server that is not
@@ -80,7 +82,7 @@ fn in_javascript(
     servers.push(Server {
         name: "everything",
         table: format!("command = {node:?}\nargs = [{everything:?}]"),
-        call: ["everything_echo", r#"{"message": "hello"}"#, "hello"],
+        call: ["everything_echo", r#"{"message": "hello"}"#, "hello"].map(str::to_owned),
         long_call: Some([
             "everything_trigger_long_running_operation",
             r#"{"duration": 60, "steps": 60}"#,
@@ -91,11 +93,15 @@ fn in_javascript(
     servers.push(Server {
         name: "files",
         table: format!(
-            "command = {node:?}\nargs = [{files:?}, \".\"]\nconfined = true\nread = [{:?}, {:?}]",
+            "command = {node:?}\nargs = [{files:?}, \"{{workspace}}\"]\nconfined = true\nread = [{:?}, {:?}]",
             packages.directory(),
             folder(&node)?
         ),
-        call: ["files_read_text_file", r#"{"path": "note.txt"}"#, "a note"],
+        call: [
+            "files_read_text_file".to_owned(),
+            format!("{{\"path\": {:?}}}", home.join(STAGE).join("workspace/note.txt")),
+            "a note".to_owned(),
+        ],
         long_call: None,
         words: Some((files.clone(), "Read the complete contents of a file from the file system")),
     });
@@ -112,7 +118,7 @@ fn in_javascript(
     servers.push(Server {
         name: "far",
         table: format!("url = \"http://127.0.0.1:{port}/mcp\""),
-        call: ["far_get_sum", r#"{"a": 40, "b": 2}"#, "42"],
+        call: ["far_get_sum", r#"{"a": 40, "b": 2}"#, "42"].map(str::to_owned),
         long_call: Some(["far_trigger_long_running_operation", r#"{"duration": 60, "steps": 60}"#]),
         words: None,
     });
@@ -138,7 +144,7 @@ fn in_python(place: &Place, home: &Path, servers: &mut Vec<Server>) -> anyhow::R
         table: format!(
             "command = {python:?}\nargs = [\"-m\", \"mcp_server_time\"]\nconfined = true\nread = [{packages:?}, {prefix:?}]\nenv = {{ PYTHONPATH = {packages:?}, PYTHONDONTWRITEBYTECODE = \"1\" }}"
         ),
-        call: ["time_get_current_time", r#"{"timezone": "UTC"}"#, "UTC"],
+        call: ["time_get_current_time", r#"{"timezone": "UTC"}"#, "UTC"].map(str::to_owned),
         long_call: None,
         words: Some((
             packages.join("mcp_server_time/server.py"),
@@ -172,7 +178,7 @@ struct Stage {
 
 impl Stage {
     fn make(home: &Path, program: PathBuf) -> anyhow::Result<Self> {
-        let home = home.join("stage");
+        let home = home.join(STAGE);
         if home.exists() {
             fs::remove_dir_all(&home)?;
         }
@@ -186,7 +192,7 @@ impl Stage {
         let name = server.name;
         let table = format!("[mcp.servers.{name}]\n{}\n", server.table);
         fs::write(self.home.join("palisade.toml"), table)?;
-        let [tool, input, output] = server.call;
+        let [tool, input, output] = server.call.each_ref().map(String::as_str);
         self.expect(&["call", tool, input, "--allow", "network"], 3, "not approved")?;
         self.expect(&["mcp", "approve", name, "--yes"], 0, "is approved")?;
         self.expect(&["list"], 0, tool)?;
