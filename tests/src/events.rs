@@ -153,7 +153,6 @@ mod tests {
 
     #[test]
     fn recorded_messages_are_bounded() {
-        let _turn = crate::oracle::turn();
         let recorder = Recorder::default();
         let send = |event| {
             recorder.receive(&Envelope { seq: 0, time: std::time::SystemTime::UNIX_EPOCH, event });
@@ -166,11 +165,13 @@ mod tests {
             turn_id: None,
             side_effects: None,
         };
-        for _ in 0..MAX_MESSAGES + 10 {
+        // As if there had been so many: they would leave memory to the tests of the oracle.
+        recorder.messages.store(MAX_MESSAGES - 2, Ordering::Relaxed);
+        for _ in 0..10 {
             send(Event::OutputDelta(subject.clone(), "x".to_owned()));
         }
         send(Event::InputInvalid(subject, String::new()));
-        assert_eq!(recorder.events().len(), MAX_MESSAGES + 1);
+        assert_eq!(recorder.events().len(), 3);
         assert_eq!(recorder.unended(["a"]), Vec::<String>::new());
     }
 }
