@@ -132,21 +132,27 @@ mod tests {
     use palisade::CallId;
     use palisade::events::Subject;
 
-    #[test]
-    fn call_without_terminal_event_is_found() {
-        let recorder = Recorder::default();
-        assert_eq!(recorder.unended([]), Vec::<String>::new());
-        assert_eq!(recorder.unended(["a"]), ["`a` has 0 ends: []"]);
-        let subject = Subject {
+    fn subject() -> Subject {
+        Subject {
             call_id: CallId::new("a"),
             tool: Arc::from("t"),
             parent: None,
             session_id: None,
             turn_id: None,
             side_effects: None,
-        };
-        let event = Event::InputInvalid(subject, String::new());
+        }
+    }
+
+    fn send(recorder: &Recorder, event: Event) {
         recorder.receive(&Envelope { seq: 0, time: std::time::SystemTime::UNIX_EPOCH, event });
+    }
+
+    #[test]
+    fn call_without_terminal_event_is_found() {
+        let recorder = Recorder::default();
+        assert_eq!(recorder.unended([]), Vec::<String>::new());
+        assert_eq!(recorder.unended(["a"]), ["`a` has 0 ends: []"]);
+        send(&recorder, Event::InputInvalid(subject(), String::new()));
         assert_eq!(recorder.unended(["a"]), Vec::<String>::new());
         assert_eq!(recorder.unended(["a", "b"]), ["`b` has 0 ends: []"]);
     }
@@ -154,23 +160,12 @@ mod tests {
     #[test]
     fn recorded_messages_are_bounded() {
         let recorder = Recorder::default();
-        let send = |event| {
-            recorder.receive(&Envelope { seq: 0, time: std::time::SystemTime::UNIX_EPOCH, event });
-        };
-        let subject = Subject {
-            call_id: CallId::new("a"),
-            tool: Arc::from("t"),
-            parent: None,
-            session_id: None,
-            turn_id: None,
-            side_effects: None,
-        };
         // As if there had been so many: they would leave memory to the tests of the oracle.
         recorder.messages.store(MAX_MESSAGES - 2, Ordering::Relaxed);
         for _ in 0..10 {
-            send(Event::OutputDelta(subject.clone(), "x".to_owned()));
+            send(&recorder, Event::OutputDelta(subject(), "x".to_owned()));
         }
-        send(Event::InputInvalid(subject, String::new()));
+        send(&recorder, Event::InputInvalid(subject(), String::new()));
         assert_eq!(recorder.events().len(), 3);
         assert_eq!(recorder.unended(["a"]), Vec::<String>::new());
     }

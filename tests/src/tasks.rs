@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 /// A task: the calls that solve it one by one, a program that solves it, and the answer.
 pub struct Task {
-    /// What is asked.
+    /// The name of the task.
     pub name: &'static str,
     /// The calls that solve it one by one.
     pub calls: fn() -> Vec<(&'static str, Value)>,

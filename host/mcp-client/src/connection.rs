@@ -156,10 +156,7 @@ impl Connection {
         };
         let offer = match list(service.peer()).await {
             Ok(offer) => offer,
-            Err(ListError::TooMuch(reason)) => return Err(ConnectError::TooMuch(reason)),
-            Err(ListError::Failed(error)) => {
-                return Err(why(process.as_ref(), &fault, &error.to_string()).await);
-            }
+            Err(error) => return Err(error.explained(process.as_ref(), &fault).await),
         };
         let offer = Mutex::new(offer.into());
         Ok(Self { service, process, fault, offer, listing: Arc::default() })
@@ -189,7 +186,7 @@ impl Connection {
                     *self.offer.lock().unwrap_or_else(PoisonError::into_inner) = offer.into();
                     return Ok(());
                 }
-                Ok(Err(error)) => self.list_error(error).await,
+                Ok(Err(error)) => error.explained(self.process.as_ref(), &self.fault).await,
                 Err(_) => ConnectError::TimedOut,
             };
             // The former list holds no longer.
@@ -197,19 +194,6 @@ impl Connection {
             Err(error)
         })
         .await
-    }
-
-    async fn list_error(&self, error: ListError) -> ConnectError {
-        match error {
-            ListError::TooMuch(reason) => ConnectError::TooMuch(reason),
-            ListError::Failed(ServiceError::McpError(error)) => {
-                let message = visible(cut(&error.message, MAX_MESSAGE));
-                ConnectError::Ended(format!("it lists no tools: {message}"))
-            }
-            ListError::Failed(error) => {
-                why(self.process.as_ref(), &self.fault, &error.to_string()).await
-            }
-        }
     }
 
     /// Returns true if the connection has ended, so that it serves no more calls.
@@ -320,6 +304,20 @@ fn said(error: &ClientInitializeError) -> String {
 enum ListError {
     Failed(ServiceError),
     TooMuch(&'static str),
+}
+
+impl ListError {
+    /// Returns the error of the connection.
+    async fn explained(self, process: Option<&Watched>, fault: &Fault) -> ConnectError {
+        match self {
+            Self::TooMuch(reason) => ConnectError::TooMuch(reason),
+            Self::Failed(ServiceError::McpError(error)) => {
+                let message = visible(cut(&error.message, MAX_MESSAGE));
+                ConnectError::Ended(format!("it lists no tools: {message}"))
+            }
+            Self::Failed(error) => why(process, fault, &error.to_string()).await,
+        }
+    }
 }
 
 /// Asks a server for its tools, page by page.

@@ -88,8 +88,8 @@ impl Inbox {
         &self.fault
     }
 
-    /// Reads a message. Returns `None` for a text that is no message, for a notification, which ends
-    /// here, and for a message that exceeds a bound, which is a fault.
+    /// Reads a message. Returns `None` for a text that is no message, for a notification, which
+    /// ends here, and for a message that exceeds a bound, which is a fault.
     pub(crate) fn take(&self, text: &[u8]) -> Option<Received> {
         let message = self.read(text);
         match &message {

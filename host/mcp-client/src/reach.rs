@@ -173,8 +173,8 @@ impl Reach {
     }
 
     /// Returns the text that an approval is bound to: a server that is reached in another way is
-    /// another server, and so is a server with other rights. Variables of the environment, which may
-    /// hold secrets, are no part of it.
+    /// another server, and so is a server with other rights. Variables of the environment, which
+    /// may hold secrets, are no part of it.
     #[must_use]
     pub fn identity(&self) -> String {
         match self {

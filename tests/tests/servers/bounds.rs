@@ -37,7 +37,7 @@ fn flood_of_notifications_ends_the_server_and_holds_no_memory() {
     let call = |client: &mut Client, tool: &str| {
         client.request("tools/call", &json!({"name": tool, "arguments": {"text": "x"}}))
     };
-    // What is loaded once is there before.
+    // The first call loads code that stays in memory.
     assert_eq!(text(&call(&mut client, "scripted_echo")), "x");
     let peak = Peak::of_process(client.process());
     assert_eq!(text(&call(&mut client, "scripted_note")), "noted");

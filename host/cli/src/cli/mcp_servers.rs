@@ -58,7 +58,7 @@ pub(super) fn approve(common: &Common, args: &McpApprove) -> Result<Exit, Failur
             return Ok(Exit::Denied);
         }
         Err(_) => {
-            let line = "nobody can be asked here; --yes approves what is shown";
+            let line = "there is no terminal for the question; --yes approves these tools";
             output::problem("not approved:", line);
             return Ok(Exit::Denied);
         }

@@ -14,7 +14,7 @@ pub(in crate::cli) struct Mcp {
 pub(in crate::cli) enum McpAction {
     /// Print what a client's configuration has to say to start palisade with these options, or to reach it; standard error says where that goes
     Config(McpConfig),
-    /// Start an MCP server of your palisade.toml, show the tools that it offers, and ask whether they may be used
+    /// Start an MCP server of your palisade.toml, show its tools, and ask whether to offer them
     Approve(McpApprove),
     /// List the MCP servers of your palisade.toml
     List(McpList),
