@@ -31,8 +31,8 @@ pub(super) fn protected_tree(path: &str) -> Option<&str> {
 
 /// Returns whether some file system resolves this name to a protected one. It folds letter case,
 /// characters that HFS+, ext4 and F2FS ignore, and Windows forms: trailing dots and spaces, the
-/// short names `GIT~1`, `PALISA~1.TOM` and those of the other two, and a stream behind a colon. Refusing
-/// such a name on a file system without this folding costs little.
+/// short names `GIT~1`, `PALISA~1.TOM`, `PALISA~1.LOC` and `PALISA~1.MCP`, and a stream behind a
+/// colon. Refusing such a name on a file system without this folding costs little.
 pub(super) fn is_protected(name: &str) -> bool {
     // Fast path: the first byte rules out most names.
     if !name.starts_with(['.', 'g', 'G', 'p', 'P']) && name.is_ascii() {
