@@ -15,7 +15,8 @@ use palisade::workspace::Workspace;
 use palisade::{ErrorKind, ExecutionKind, ToolOutput};
 use palisade_shell::Service;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, PaginatedRequestParams, ServerResult,
+    CallToolRequest, CallToolRequestParams, ClientRequest, ListToolsRequest, ListToolsResult,
+    PaginatedRequestParams, ServerResult,
 };
 use rmcp::service::{
     ClientInitializeError, Peer, PeerRequestOptions, RequestHandle, RunningService, ServiceError,
@@ -320,6 +321,23 @@ impl ListError {
     }
 }
 
+/// Asks a server for a page of its tools. The method of the protocol library for it may answer with
+/// a former page, for as long as the server wishes; approved words are compared with those of now.
+async fn list_page(
+    peer: &Peer<RoleClient>,
+    page: Option<PaginatedRequestParams>,
+) -> Result<ListToolsResult, ServiceError> {
+    let request = ListToolsRequest {
+        method: Default::default(),
+        params: page,
+        extensions: Default::default(),
+    };
+    match peer.send_request(ClientRequest::ListToolsRequest(request)).await? {
+        ServerResult::ListToolsResult(page) => Ok(page),
+        _ => Err(ServiceError::UnexpectedResponse),
+    }
+}
+
 /// Asks a server for its tools, page by page.
 async fn list(peer: &Peer<RoleClient>) -> Result<Offer, ListError> {
     let mut tools: Vec<OfferedTool> = Vec::new();
@@ -327,7 +345,7 @@ async fn list(peer: &Peer<RoleClient>) -> Result<Offer, ListError> {
     let mut cursor = None;
     for _ in 0..MAX_PAGES {
         let page = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
-        let page = peer.list_tools(page).await.map_err(ListError::Failed)?;
+        let page = list_page(peer, page).await.map_err(ListError::Failed)?;
         for tool in page.tools.into_iter().map(OfferedTool::from) {
             words += tool.length();
             if tools.len() == MAX_TOOLS {
