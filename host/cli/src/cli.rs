@@ -105,6 +105,7 @@ pub fn main() -> ExitCode {
     #[cfg(not(feature = "otel"))]
     start_log(&args);
     let code = ended(run(&args));
+    palisade_mcp_client::end_all();
     #[cfg(feature = "otel")]
     telemetry.finish();
     code

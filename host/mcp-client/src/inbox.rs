@@ -2,11 +2,13 @@
 //! the protocol: the connection ends when it exceeds a bound.
 
 use crate::handler::Handler;
+use crate::runtime;
 use palisade::tool::json::{JsonBounds, JsonError, parse_bounded};
 use rmcp::RoleClient;
 use rmcp::model::{ErrorData, JsonRpcMessage, RequestId, ServerNotification};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use serde_json::Value;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
@@ -30,8 +32,14 @@ const MAX_NOTIFICATIONS: usize = 100_000;
 pub(crate) const TOO_LONG: &str = "it sent a message of more than 4 MiB";
 
 /// The end of a connection, with its reason if a bound was exceeded.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Fault(Arc<Mutex<Option<String>>>, CancellationToken);
+
+impl Default for Fault {
+    fn default() -> Self {
+        Self(Arc::default(), runtime::end_of_connection())
+    }
+}
 
 impl Fault {
     /// Ends the connection, and sets the reason, if there is none.
@@ -62,7 +70,8 @@ pub(crate) struct Inbox {
     handler: Handler,
     fault: Fault,
     other_texts: Arc<AtomicUsize>,
-    unanswered: Arc<AtomicUsize>,
+    /// The requests of the server that wait for a response.
+    unanswered: Arc<Mutex<HashSet<RequestId>>>,
     notifications: Arc<AtomicUsize>,
     requests: Arc<AtomicUsize>,
     responses: Arc<AtomicUsize>,
@@ -98,11 +107,7 @@ impl Inbox {
                     self.fault.set("it sent more than 1,000 lines that are no messages");
                 }
             }
-            Some(JsonRpcMessage::Request(_)) => {
-                if self.unanswered.fetch_add(1, Ordering::Relaxed) >= MAX_UNANSWERED {
-                    self.fault.set("it sent more than 16 requests and did not read the responses");
-                }
-            }
+            Some(JsonRpcMessage::Request(request)) => self.asked(&request.id),
             Some(JsonRpcMessage::Notification(notification)) => {
                 self.notified(&notification.notification);
                 // It ends here: the protocol library would start a task for each.
@@ -116,6 +121,16 @@ impl Inbox {
             }
         }
         message.filter(|_| self.fault.get().is_none())
+    }
+
+    /// Takes a request of the server.
+    fn asked(&self, id: &RequestId) {
+        let mut unanswered = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
+        if unanswered.len() >= MAX_UNANSWERED {
+            self.fault.set("it sent more than 16 requests and did not read the responses");
+        } else if !unanswered.insert(id.clone()) {
+            self.fault.set("it sent two requests with the same id");
+        }
     }
 
     /// Takes a notification.
@@ -151,11 +166,16 @@ impl Inbox {
         message.or_else(|| id.map(|id| failed(id, "the response is not valid")))
     }
 
+    fn answered(&self, id: &RequestId) {
+        self.unanswered.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+    }
+
     /// Counts a message that was sent.
     pub(crate) fn sent(&self, message: &Sent) {
         match message {
-            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {
-                self.unanswered.fetch_sub(1, Ordering::Relaxed);
+            JsonRpcMessage::Response(response) => self.answered(&response.id),
+            JsonRpcMessage::Error(error) => {
+                error.id.iter().for_each(|id| self.answered(id));
             }
             JsonRpcMessage::Request(_) => {
                 self.notifications.store(0, Ordering::Relaxed);

@@ -25,7 +25,7 @@
 //! ```
 //!
 //! Each module uses only modules before it in this order: `name`, `offer`, `reach`, `approval`,
-//! `handler`, `inbox`, `lines`, `events`, `remote`, `process`, `output`, `runtime`, `connection`,
+//! `runtime`, `handler`, `inbox`, `lines`, `events`, `remote`, `process`, `output`, `connection`,
 //! `starts`, `connections`, `tool`, `server`.
 
 mod approval;
@@ -51,5 +51,6 @@ pub use connection::{ConnectError, look};
 pub use name::{InvalidServerName, ServerName};
 pub use offer::{Offer, OfferedTool};
 pub use reach::{Reach, ServerCommand, ServerUrl, UrlError};
+pub use runtime::end_all;
 pub use server::{Classes, LeftOut, Server};
 pub use tool::{sandbox_of, server_of};

@@ -26,8 +26,6 @@ pub(crate) struct Lines<R, W> {
     line: Vec<u8>,
     writer: Arc<tokio::sync::Mutex<W>>,
     inbox: Inbox,
-    /// Cancelled when the server does not read.
-    stuck: CancellationToken,
 }
 
 impl<R: AsyncBufRead + Unpin + Send, W: AsyncWrite + Unpin + Send> Lines<R, W> {
@@ -38,8 +36,11 @@ impl<R: AsyncBufRead + Unpin + Send, W: AsyncWrite + Unpin + Send> Lines<R, W> {
             line: Vec::new(),
             writer: Arc::new(tokio::sync::Mutex::new(writer)),
             inbox,
-            stuck: CancellationToken::new(),
         }
+    }
+
+    fn ended(&self) -> CancellationToken {
+        self.inbox.fault().ended().clone()
     }
 
     /// Reads until `line` is a whole line without its end. Returns `None` at the end of the
@@ -81,7 +82,7 @@ where
     fn send(&mut self, message: Sent) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let writer = self.writer.clone();
         let inbox = self.inbox.clone();
-        let stuck = self.stuck.clone();
+        let ended = self.ended();
         async move {
             let mut line = serde_json::to_vec(&message)?;
             line.push(b'\n');
@@ -92,11 +93,10 @@ where
             };
             let written = tokio::select! {
                 biased;
-                () = stuck.cancelled() => Err(io::ErrorKind::TimedOut.into()),
+                () = ended.cancelled() => Err(io::ErrorKind::TimedOut.into()),
                 written = tokio::time::timeout(WRITE_TIME, write) => {
                     written.unwrap_or_else(|_| {
                         inbox.fault().set("it did not read for 30 s");
-                        stuck.cancel();
                         Err(io::ErrorKind::TimedOut.into())
                     })
                 }
@@ -107,11 +107,13 @@ where
     }
 
     async fn receive(&mut self) -> Option<Received> {
-        let stuck = self.stuck.clone();
+        let ended = self.ended();
         loop {
+            // The lines of one server leave time for the others, which share its thread.
+            tokio::task::coop::consume_budget().await;
             tokio::select! {
                 biased;
-                () = stuck.cancelled() => return None,
+                () = ended.cancelled() => return None,
                 read = self.read_line() => read?,
             }
             let line = std::mem::take(&mut self.line);
@@ -132,7 +134,7 @@ where
 
     async fn close(&mut self) -> io::Result<()> {
         // What waits to be written has no reader.
-        self.stuck.cancel();
+        self.inbox.fault().end();
         match tokio::time::timeout(CLOSE_TIME, self.writer.lock()).await {
             Ok(mut writer) => writer.shutdown().await,
             Err(_) => Err(io::ErrorKind::TimedOut.into()),

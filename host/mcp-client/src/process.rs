@@ -1,31 +1,28 @@
 //! The process of a server: what it writes as errors, and how it ends.
 
+use crate::runtime::{LAST_MOMENT, RunningProgram};
 use palisade::tool::text::{cut, visible};
 use palisade_shell::ServiceProcess;
 use std::collections::VecDeque;
-use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 
 /// The last bytes of the errors that are kept.
 const KEPT_ERRORS: usize = 2 << 10;
 /// The most lines of them in a message, and the longest one, in bytes.
 const LINES: usize = 8;
 const MAX_LINE: usize = 256;
-/// The time for a program to end by itself after its connection.
-const LAST_MOMENT: Duration = Duration::from_secs(1);
 /// The time for reading the last errors of a program that has ended.
 const LAST_ERRORS: Duration = Duration::from_millis(200);
 
-/// A watched process, which is killed on drop.
+/// A watched process, which ends after its connection.
 #[derive(Debug)]
 pub(crate) struct Watched {
     seen: Arc<Mutex<Seen>>,
     ended: CancellationToken,
-    _kill: DropGuard,
 }
 
 #[derive(Debug, Default)]
@@ -35,22 +32,22 @@ struct Seen {
 }
 
 impl Watched {
-    /// Watches a process in a task of the current runtime. It is killed soon after the token of its
-    /// connection is cancelled.
+    /// Watches a process in a task of the current runtime. It is killed if it goes on for more than
+    /// [`LAST_MOMENT`] after the token of its connection is cancelled.
     pub(crate) fn new(
         process: ServiceProcess,
         errors: pipe::Receiver,
         connection: CancellationToken,
     ) -> Self {
         let seen = Arc::new(Mutex::new(Seen::default()));
-        let (kill, ended) = (CancellationToken::new(), CancellationToken::new());
-        let stop = async move {
-            connection.cancelled().await;
-            tokio::time::sleep(LAST_MOMENT).await;
-        };
-        let watch = watch(process, errors, seen.clone(), (kill.clone(), stop), ended.clone());
-        tokio::spawn(watch);
-        Self { seen, ended, _kill: kill.drop_guard() }
+        let ended = CancellationToken::new();
+        let (running, ends) = (RunningProgram::new(), ended.clone().drop_guard());
+        let watch = watch(process, errors, seen.clone(), connection);
+        tokio::spawn(async move {
+            watch.await;
+            drop((ends, running));
+        });
+        Self { seen, ended }
     }
 
     /// Completes when the process has ended, and its errors are read.
@@ -78,14 +75,15 @@ async fn watch(
     mut process: ServiceProcess,
     errors: pipe::Receiver,
     seen: Arc<Mutex<Seen>>,
-    (kill, stop): (CancellationToken, impl Future<Output = ()>),
-    ended: CancellationToken,
+    connection: CancellationToken,
 ) {
-    let _ended = ended.drop_guard();
+    let last_moment_is_over = async {
+        connection.cancelled().await;
+        tokio::time::sleep(LAST_MOMENT).await;
+    };
     let mut reading = tokio::spawn(read(errors, seen.clone()));
     tokio::select! {
-        () = kill.cancelled() => {}
-        () = stop => {}
+        () = last_moment_is_over => {}
         end = process.ended() => {
             // Other processes may hold the pipe, so that its end is not awaited for long.
             let _ = tokio::time::timeout(LAST_ERRORS, &mut reading).await;
