@@ -3,6 +3,7 @@
 #![expect(deprecated, reason = "servers of earlier protocol versions ask for the roots")]
 
 use palisade::execution::{Progress, Sink};
+use palisade::sandbox::limits::{LOG, PROGRESS_STEPS};
 use palisade::tool::text::{cut, visible};
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ErrorData, Implementation, ListRootsResult,
@@ -26,9 +27,25 @@ pub(crate) struct Handler(Arc<Shared>);
 #[derive(Default)]
 struct Shared {
     workspace: Option<PathBuf>,
-    /// The receivers of the running calls' progress.
-    running: Mutex<HashMap<ProgressToken, Arc<dyn Sink>>>,
+    /// The running calls whose progress is reported.
+    running: Mutex<HashMap<ProgressToken, Steps>>,
     has_new_list: AtomicBool,
+}
+
+/// The progress of a call, within the bounds of a plugin's.
+struct Steps {
+    sink: Arc<dyn Sink>,
+    steps_left: usize,
+    bytes_left: usize,
+}
+
+impl Steps {
+    /// Returns the receiver of another report, unless the call has had its share.
+    fn next(&mut self, length: usize) -> Option<Arc<dyn Sink>> {
+        self.steps_left = self.steps_left.checked_sub(1)?;
+        self.bytes_left = self.bytes_left.checked_sub(length)?;
+        Some(self.sink.clone())
+    }
 }
 
 impl Handler {
@@ -40,15 +57,21 @@ impl Handler {
 
     /// Sends the progress of a call to its sink for as long as the guard is held.
     pub(crate) fn follow(&self, token: ProgressToken, sink: Arc<dyn Sink>) -> Followed {
-        self.running().insert(token.clone(), sink);
+        let steps = Steps { sink, steps_left: PROGRESS_STEPS, bytes_left: LOG };
+        self.running().insert(token.clone(), steps);
         Followed { handler: self.clone(), token }
     }
 
     /// Reports the progress of a running call. The transport calls this in the order of the
-    /// messages, so that a report is not behind the response.
+    /// messages, so that a report is not behind the response. Reports beyond the bounds of a call
+    /// are dropped.
     pub(crate) fn report(&self, report: &ProgressNotificationParam) {
-        let Some(sink) = self.running().get(&report.progress_token).cloned() else { return };
         let message = report.message.as_deref().map(|text| visible(cut(text, MAX_STEP)));
+        let length = message.as_ref().map_or(0, String::len);
+        let mut running = self.running();
+        let steps = running.get_mut(&report.progress_token);
+        let Some(sink) = steps.and_then(|steps| steps.next(length)) else { return };
+        drop(running);
         if report.progress.is_finite() {
             let total = report.total.filter(|total| total.is_finite());
             sink.progress(Progress { done: report.progress, total, message });
@@ -65,7 +88,7 @@ impl Handler {
         self.0.has_new_list.load(Ordering::SeqCst)
     }
 
-    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<ProgressToken, Arc<dyn Sink>>> {
+    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<ProgressToken, Steps>> {
         self.0.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

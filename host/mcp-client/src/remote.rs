@@ -8,6 +8,7 @@ use crate::inbox::{BOUNDS, Inbox, Received, Sent, TOO_LONG, failed};
 use crate::reach::ServerUrl;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use palisade::tool::text::cut;
 use palisade_net::{Exchange, ExchangeError, Reach, Streamed};
 use rmcp::RoleClient;
 use rmcp::model::{ClientNotification, JsonRpcMessage, RequestId, ServerResult};
@@ -30,6 +31,8 @@ const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
 /// The longest id of a session, in bytes.
 const MAX_SESSION: usize = 1 << 10;
+/// The longest protocol version, in bytes.
+const MAX_VERSION: usize = 64;
 
 /// The transport of a connection.
 pub(crate) struct Remote {
@@ -187,6 +190,8 @@ impl Shared {
             let mut texts = Vec::new();
             let read = events.read(&piece, BOUNDS.bytes, |text| texts.push(text));
             for text in texts {
+                // The messages of one server leave time for the others, which share its thread.
+                tokio::task::coop::consume_budget().await;
                 if self.take(&text, id).await == Response::Passed {
                     return Ok(Response::Passed);
                 }
@@ -216,13 +221,14 @@ impl Shared {
             Some(message) => message,
         };
         let is_response = match &message {
-            JsonRpcMessage::Response(response) => {
+            JsonRpcMessage::Response(response) if response.id == *id => {
                 if let ServerResult::InitializeResult(result) = &response.result {
-                    let version = HeaderValue::from_str(result.protocol_version.as_str());
-                    self.state().version = version.ok();
+                    let version = result.protocol_version.as_str();
+                    self.state().version = HeaderValue::from_str(cut(version, MAX_VERSION)).ok();
                 }
-                response.id == *id
+                true
             }
+            JsonRpcMessage::Response(_) => false,
             JsonRpcMessage::Error(error) => error.id.as_ref() == Some(id),
             JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => false,
         };
