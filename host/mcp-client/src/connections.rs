@@ -6,6 +6,7 @@ use crate::name::ServerName;
 use crate::offer::OfferedTool;
 use crate::reach::Reach;
 use crate::starts::{self, Starts};
+use palisade::execution::ToolServer;
 use palisade::tool::text::elided;
 use palisade::workspace::Workspace;
 use palisade::{ErrorKind, ExecutionKind, PermissionReason};
@@ -47,6 +48,11 @@ impl Connections {
 
     pub(crate) fn name(&self) -> &ServerName {
         &self.name
+    }
+
+    /// Returns the server as rules name it: `mcp/NAME`.
+    pub(crate) fn server(&self) -> ToolServer {
+        ToolServer::new("mcp", self.name.as_str(), self.reach.server_place())
     }
 
     /// Returns the bound of concurrent calls.

@@ -1,6 +1,7 @@
 //! How a server is reached.
 
 use http::HeaderMap;
+use palisade::execution::ServerPlace;
 use palisade_net::{NetRefused, Network as HttpNetwork, Scheme, Target};
 use palisade_shell::{Confinement, Network, ServiceCommand, ShellOptions};
 use std::fmt;
@@ -55,6 +56,8 @@ impl ServerCommand {
                     "PATH" => (name.clone(), outside(&filled(value), workspace)),
                     _ => (name.clone(), filled(value)),
                 })
+                // An empty `PATH` means the working directory; without one, the system's holds.
+                .filter(|(name, value)| name != "PATH" || !value.is_empty())
                 .collect(),
             ..self.command.clone()
         }
@@ -159,6 +162,14 @@ impl Reach {
         }
     }
 
+    /// Returns where the server runs.
+    pub(crate) fn server_place(&self) -> ServerPlace {
+        match self {
+            Self::Command(_) => ServerPlace::ThisMachine,
+            Self::Url(_) => ServerPlace::Elsewhere,
+        }
+    }
+
     /// Returns the command line, or the URL without its query, which may hold a secret.
     #[must_use]
     pub fn place(&self) -> Vec<&str> {
@@ -204,6 +215,7 @@ mod tests {
     fn workspace_is_filled_into_arguments_and_variables() {
         let mut server = ServerCommand::new("x").arguments(["{workspace}/a", "b"]);
         server.command.variables.push(("V".to_owned(), "{workspace}".to_owned()));
+        server.command.variables.push(("PATH".to_owned(), "{workspace}/bin:.".to_owned()));
         let command = server.within(Path::new("/w"));
         assert_eq!(command.arguments, ["/w/a", "b"]);
         assert_eq!(command.variables, [("V".to_owned(), "/w".to_owned())]);

@@ -6,7 +6,7 @@ use crate::name::ServerName;
 use crate::offer::OfferedTool;
 use crate::output::Form;
 use crate::reach::Reach;
-
+use palisade::execution::ToolServer;
 use palisade::{
     BoxFuture, Definition, ErrorKind, Factory, SideEffects, Tool, ToolContext, ToolOutput,
     ValidInput,
@@ -111,6 +111,10 @@ impl McpTool {
 impl Tool for McpTool {
     fn definition(&self) -> &Definition {
         &self.definition
+    }
+
+    fn server(&self) -> Option<ToolServer> {
+        Some(self.connections.server())
     }
 
     fn execute<'a>(

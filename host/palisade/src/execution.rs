@@ -21,6 +21,7 @@ pub(crate) mod session_shares;
 pub(crate) mod share;
 pub(crate) mod thread_pool;
 pub(crate) mod tool;
+mod tool_server;
 mod tool_time;
 
 pub(crate) use box_future::BoxFuture;
@@ -43,4 +44,5 @@ pub(crate) use owner::{FirstTick, OwnerShares};
 pub use report::Report;
 pub(crate) use session_shares::SessionShares;
 pub(crate) use tool::Tool;
+pub use tool_server::{ServerPlace, ToolServer};
 pub use tool_time::ToolTime;

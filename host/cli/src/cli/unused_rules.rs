@@ -221,29 +221,34 @@ pub(super) fn show_unbound(settings: &Settings, host: &Host, only: Option<&[&str
             continue;
         }
         let origin = tool.origin();
-        let Origin::Plugin { name: plugin, source, .. } = origin else { continue };
-        let Some(file) = source.file() else { continue };
+        let plugin = origin.rule_name();
+        let (owner, kind) = match origin {
+            Origin::Plugin { source, .. } => (source.file(), "plugin of a file"),
+            Origin::Server(server) => (Some(server.name()), "server"),
+            Origin::Native => (None, ""),
+        };
+        let Some(owner) = owner else { continue };
         let bare = definition.own_name();
         let decision = policy.explain(definition, origin);
-        let remedy = |mode| match source {
-            Source::Namesake(_) => {
+        let remedy = |mode| match origin {
+            Origin::Plugin { source: Source::Namesake(_), .. } => {
                 format!(
                     "several files bear the plugin's name, `{plugin}`: give each a name of its own"
                 )
             }
-            Source::File(_) if &**plugin == NATIVE => {
+            Origin::Plugin { source: Source::File(_), .. } if plugin == NATIVE => {
                 format!(
                     "`{NATIVE}` names the program's own tools: give the plugin's file another name"
                 )
             }
-            Source::ThisRun(_) => format!(
+            Origin::Plugin { source: Source::ThisRun(_), .. } => format!(
                 "the plugin is not approved, and was named for this run only; `{}` shows it and asks",
                 hint::approve(plugin)
             ),
-            Source::Shipped | Source::File(_) => match deciding(settings, decision, tool) {
+            Origin::Plugin { .. } | Origin::Server(_) | Origin::Native => match deciding(settings, decision, tool) {
                 Some(stricter) => format!("{stricter} holds, so change that"),
                 None => format!(
-                    "a rule that loosens names the plugin of a file, as in `\"{plugin}/{bare}\" = \"{mode}\"`"
+                    "a rule that loosens names the {kind}, as in `\"{plugin}/{bare}\" = \"{mode}\"`"
                 ),
             },
         };
@@ -254,7 +259,7 @@ pub(super) fn show_unbound(settings: &Settings, host: &Host, only: Option<&[&str
             let mode = rule.value;
             let place = &rule.origin;
             output::note(&format!(
-                "`{name} = \"{mode}\"` ({place}) loosens nothing for the tool of {file}, which stays `{decided}`: {}",
+                "`{name} = \"{mode}\"` ({place}) loosens nothing for the tool of {owner}, which stays `{decided}`: {}",
                 remedy(mode)
             ));
         }

@@ -7,7 +7,7 @@ use super::input::names_paths;
 use super::late_rules::LateRules;
 use crate::confirm::Confirmer;
 use crate::events::Events;
-use crate::execution::ToolTime;
+use crate::execution::{ServerPlace, ToolTime};
 use crate::plugins::Unapproved;
 use crate::registry::{Origin, Registered, Registry, ToolNotFound};
 use crate::sandbox::{Limits, PluginSettings, limits};
@@ -95,10 +95,13 @@ impl Dispatcher {
         tool: &Registered,
         workspace: &Workspace,
     ) -> Result<(), ErrorKind> {
-        let runs_commands = *tool.origin() == Origin::Native
-            && tool.definition().side_effects() == SideEffects::Execute;
+        let has_files_of_its_own = match tool.origin() {
+            Origin::Native => tool.definition().side_effects() == SideEffects::Execute,
+            Origin::Server(server) => server.place() == ServerPlace::ThisMachine,
+            Origin::Plugin { .. } => false,
+        };
         match self.commands {
-            Commands::Refuse if runs_commands && workspace.rules().filter_anything() => {
+            Commands::Refuse if has_files_of_its_own && workspace.rules().filter_anything() => {
                 Err(not_bound(tool))
             }
             Commands::Refuse | Commands::Allow => Ok(()),

@@ -57,7 +57,8 @@ pub(super) fn not_approved(tool: &str, unapproved: &Unapproved) -> ErrorKind {
 pub(super) fn not_bound(tool: &Registered) -> ErrorKind {
     let name = tool.definition().name();
     let message = format!(
-        "`{name}` is refused: there are path rules, and they cannot bind the commands of this tool; \
+        "`{name}` is refused: there are path rules, and they cannot bind the program that this tool \
+         runs; \
          a tool that reads or writes files itself is accepted"
     );
     let advice = Advice::setting("set `paths.commands` to \"allow\"", "paths.commands")

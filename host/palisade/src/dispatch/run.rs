@@ -26,8 +26,9 @@ pub(super) async fn run(
     // A plugin without access to files cannot hang in a system call, so it is spared the hand-over
     // to another thread.
     let sees_files = tool.definition().side_effects().sees_files();
+    let is_plugin = matches!(tool.origin(), Origin::Plugin { .. });
     let threads = pipeline.dispatcher.threads.as_deref();
-    let threads = threads.filter(|_| sees_files || *tool.origin() == Origin::Native);
+    let threads = threads.filter(|_| sees_files || !is_plugin);
     if sees_files && threads.is_some() {
         let late_rules = pipeline.dispatcher.late_rules.clone();
         let workspace = pipeline.session.workspace().clone();
@@ -43,7 +44,7 @@ pub(super) async fn run(
                 .await
                 .map_err(Stopped::from)
         }
-        (Origin::Native, threads) => {
+        (Origin::Native | Origin::Server(_), threads) => {
             Box::pin(native::run(&tool, instance, input, context.clone(), threads)).await
         }
     };
@@ -62,7 +63,7 @@ pub(super) async fn run(
     result.usage = report.usage;
     // The host's observation takes precedence over a plugin's claim. A native tool's report is the
     // only source.
-    if matches!(tool.origin(), Origin::Plugin { .. }) {
+    if is_plugin {
         result.files_modified = report.files_modified;
         result.metadata.remove(UNLISTED);
         if report.files_unlisted > 0 {

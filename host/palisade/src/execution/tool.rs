@@ -4,6 +4,7 @@ use super::box_future::BoxFuture;
 use super::context::ToolContext;
 use super::input::ValidInput;
 use super::output::ToolOutput;
+use super::tool_server::ToolServer;
 use crate::tool::{Definition, ErrorKind};
 use serde_json::Value;
 use std::sync::Arc;
@@ -53,6 +54,12 @@ pub trait Tool: Send + Sync {
         false
     }
 
+    /// Returns the server that the tool passes its calls on to, if it does. It is the same for every
+    /// instance of a factory.
+    fn server(&self) -> Option<ToolServer> {
+        None
+    }
+
     /// Returns the tool's name.
     fn name(&self) -> &str {
         self.definition().name().as_str()
@@ -90,6 +97,10 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
 
     fn cancel(&self) -> bool {
         (**self).cancel()
+    }
+
+    fn server(&self) -> Option<ToolServer> {
+        (**self).server()
     }
 
     fn identity(&self) -> usize {

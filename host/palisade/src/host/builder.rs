@@ -293,8 +293,8 @@ impl HostBuilder {
         self
     }
 
-    /// Sets whether native tools of class execute, such as `shell`, run while there are path rules,
-    /// which do not bind them. Default: they are refused.
+    /// Sets whether tools that path rules do not bind, such as `shell` and those of servers on this
+    /// machine, run while there are path rules. Default: they are refused.
     #[must_use]
     pub fn commands(mut self, commands: Commands) -> Self {
         self.commands = commands;

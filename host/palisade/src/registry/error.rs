@@ -24,7 +24,7 @@ impl DuplicateTool {
             .map(|n: u32| format!("{stem}_{n}"))
             .find(|candidate| !taken.contains_key(candidate.as_str()));
         let file = taken.get(name.as_str()).and_then(|tool| match tool.origin() {
-            Origin::Native => None,
+            Origin::Native | Origin::Server(_) => None,
             Origin::Plugin { source, .. } => source.file(),
         });
         // A shipped plugin's name is reserved before its tools are loaded.

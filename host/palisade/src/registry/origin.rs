@@ -1,5 +1,6 @@
 //! The origin of a tool, and the names by which policy rules may refer to it.
 
+use crate::execution::ToolServer;
 use crate::tool::{Definition, Digest};
 use std::sync::Arc;
 
@@ -8,6 +9,8 @@ use std::sync::Arc;
 pub enum Origin {
     /// Code of the embedder.
     Native,
+    /// A server, to which code of the embedder passes the calls on.
+    Server(ToolServer),
     /// A WebAssembly plugin.
     Plugin {
         /// The plugin's name: its file's name without `.wasm`.
@@ -54,7 +57,7 @@ pub const NATIVE: &str = "native";
 pub(crate) enum Naming {
     /// The tool's name is sufficient.
     ByTool,
-    /// The plugin's and the tool's name together are sufficient.
+    /// The plugin's or the server's name and the tool's together are sufficient.
     ByPlugin,
     /// No name is sufficient for a rule that loosens the policy; both are for a list of tools.
     OnlyToTighten,
@@ -80,11 +83,11 @@ fn is_of_the_host(name: &str) -> bool {
 }
 
 impl Origin {
-    /// Returns the plugin's name, or `None` for a native tool.
+    /// Returns the plugin's name, or `None` for a tool of no plugin.
     #[must_use]
     pub fn plugin(&self) -> Option<&str> {
         match self {
-            Self::Native => None,
+            Self::Native | Self::Server(_) => None,
             Self::Plugin { name, .. } => Some(name),
         }
     }
@@ -92,7 +95,7 @@ impl Origin {
     /// Returns the path of the plugin's file, if there is one.
     pub fn file(&self) -> Option<&str> {
         match self {
-            Self::Native => None,
+            Self::Native | Self::Server(_) => None,
             Self::Plugin { source, .. } => source.file(),
         }
     }
@@ -104,7 +107,11 @@ impl Origin {
 
     /// Returns the qualifier before the slash in a rule for a tool of this origin.
     pub fn rule_name(&self) -> &str {
-        self.plugin().unwrap_or(NATIVE)
+        match self {
+            Self::Native => NATIVE,
+            Self::Server(server) => server.name(),
+            Self::Plugin { name, .. } => name,
+        }
     }
 
     /// Returns the names by which a rule refers to a tool of this origin unambiguously.
@@ -118,17 +125,17 @@ impl Origin {
             {
                 Naming::Unclear
             }
-            Self::Plugin { source: Source::File(_), .. } => Naming::ByPlugin,
+            Self::Plugin { source: Source::File(_), .. } | Self::Server(_) => Naming::ByPlugin,
             Self::Plugin { source: Source::ThisRun(_), .. } => Naming::OnlyToTighten,
             Self::Plugin { source: Source::Namesake(_), .. } => Naming::Unclear,
         }
     }
 
-    /// Returns the SHA-256 of the plugin's bytes, or `None` for a native tool.
+    /// Returns the SHA-256 of the plugin's bytes, or `None` for a tool of no plugin.
     #[must_use]
     pub fn digest(&self) -> Option<Digest> {
         match self {
-            Self::Native => None,
+            Self::Native | Self::Server(_) => None,
             Self::Plugin { digest, .. } => Some(*digest),
         }
     }

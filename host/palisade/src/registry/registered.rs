@@ -88,11 +88,12 @@ impl Registered {
     pub(crate) fn native(factory: Factory) -> Result<Arc<Self>, RegisterError> {
         let tried = catch_unwind(AssertUnwindSafe(|| {
             let (first, second) = (factory(), factory());
-            (first.definition().clone(), are_distinct(&*first, &*second))
+            let origin = first.server().map_or(Origin::Native, Origin::Server);
+            (first.definition().clone(), origin, are_distinct(&*first, &*second))
         }));
         match tried {
-            Ok((definition, true)) => Ok(Self::tool(definition, factory, Origin::Native)),
-            Ok((definition, false)) => {
+            Ok((definition, origin, true)) => Ok(Self::tool(definition, factory, origin)),
+            Ok((definition, _, false)) => {
                 Err(RegisterError::SharedInstance { name: definition.name().to_string() })
             }
             Err(panic) => {
