@@ -3,11 +3,11 @@
 use crate::name::ServerName;
 use crate::offer::{MAX_WORDS, Offer, OfferedTool};
 use crate::reach::Reach;
-use palisade::internal::open_unreplaceable_file;
+use palisade::internal::open_deciding_file;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 /// The largest file of an approval, in bytes: the words, with JSON escapes.
@@ -194,14 +194,15 @@ impl Approvals {
 
 fn read(path: &Path) -> io::Result<Stored> {
     let mut text = String::new();
-    // What it leads to might be in the reach of tools.
-    if path.symlink_metadata()?.is_symlink() {
-        return Err(io::Error::other("it is a symbolic link; put the file itself there"));
+    // A link may lead to a place in the reach of tools.
+    let folder = path.parent().unwrap_or(path);
+    for (place, what) in [(folder, "its folder"), (path, "it")] {
+        if place.symlink_metadata()?.is_symlink() {
+            let fault = format!("{what} is a symbolic link; put the original there");
+            return Err(io::Error::other(fault));
+        }
     }
-    let file = open_unreplaceable_file(path)?;
-    if file.metadata()?.mode() & 0o022 != 0 {
-        return Err(io::Error::other("other users can change it; `chmod 600` makes it private"));
-    }
+    let file = open_deciding_file(path)?;
     file.take(MAX_FILE).read_to_string(&mut text)?;
     Ok(serde_json::from_str(&text)?)
 }

@@ -31,7 +31,9 @@ pub use crate::sandbox::powers::{CallState, PluginPowers, PoweredCall, Powers, R
 pub use crate::session::CONCURRENCY;
 pub use crate::tool::result::{millis, named_file};
 pub use crate::tool::sandbox_contents::{Power, sandbox_contents};
-pub use crate::workspace::private::{Missing, open_private_directory, open_unreplaceable_file};
+pub use crate::workspace::private::{
+    Missing, open_deciding_file, open_private_directory, open_unreplaceable_file,
+};
 pub use crate::workspace::within;
 pub use palisade_schema::schema::hidden_in;
 pub use palisade_wasi_fs::internal::{open_regular, open_regular_at};

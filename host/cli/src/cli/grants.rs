@@ -9,7 +9,7 @@ use super::user_file::{Patience, make_private, patient, replace, take, target};
 use super::{output, setup, trust};
 use crate::config::NetworkSettings;
 use live::{LiveGrants, LiveRights};
-use palisade::internal::{open_unreplaceable_file, shipped_owner};
+use palisade::internal::{open_deciding_file, shipped_owner};
 use palisade::tool::Digest;
 use palisade::tool::text::visible;
 use palisade::{Host, HostBuilder};
@@ -18,7 +18,6 @@ use palisade_trust::LockedPlugins;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -81,14 +80,7 @@ fn read_file(file: &Path) -> Result<GrantFile, Failure> {
             visible(&file.display().to_string())
         ))
     };
-    let opened = open_unreplaceable_file(file).map_err(|error| invalid(&error))?;
-    let meta = opened.metadata().map_err(|error| invalid(&error))?;
-    if meta.uid() != 0 && meta.uid() != rustix::process::geteuid().as_raw() {
-        return Err(invalid(&"the file belongs to another user, who can change it"));
-    }
-    if meta.mode() & 0o022 != 0 {
-        return Err(invalid(&"other people can change it; `chmod go-w` forbids that"));
-    }
+    let opened = open_deciding_file(file).map_err(|error| invalid(&error))?;
     let mut text = String::new();
     let read = opened.take(MAX_BYTES + 1).read_to_string(&mut text);
     read.map_err(|error| invalid(&error))?;

@@ -70,6 +70,35 @@ pub fn open_unreplaceable_file(path: &std::path::Path) -> io::Result<std::fs::Fi
     open_unreplaceable(path).map_err(io::Error::from)
 }
 
+/// Opens a file that decides about rights, such as approvals: one that
+/// [`open_unreplaceable_file`] opens, and that only this user or root can change, under this name
+/// alone.
+///
+/// # Errors
+///
+/// As those of [`open_unreplaceable_file`], or if the file belongs to another user, others can write
+/// to it, or it has another name; the text names the remedy.
+#[cfg(unix)]
+pub fn open_deciding_file(path: &std::path::Path) -> io::Result<std::fs::File> {
+    use std::os::unix::fs::MetadataExt as _;
+    let file = open_unreplaceable_file(path)?;
+    let meta = file.metadata()?;
+    let mode = meta.mode() & 0o7777;
+    let is_own = [0, rustix::process::geteuid().as_raw()].contains(&meta.uid());
+    let fault = if !is_own {
+        "it belongs to another user, who can change it; name a file of your own".to_owned()
+    } else if mode & 0o022 != 0 {
+        let shown = path.display();
+        format!("others can change it (mode {mode:03o}); `chmod go-w {shown}` forbids that")
+    } else if meta.nlink() != 1 {
+        "it has another name, a hard link, under which it can be changed; put a copy in its place"
+            .to_owned()
+    } else {
+        return Ok(file);
+    };
+    Err(io::Error::other(fault))
+}
+
 /// Checks that only this user can reach a directory. The error names the fault and the remedy.
 fn check(owner: u32, mode: rustix::fs::RawMode, me: u32) -> Result<(), String> {
     if owner != me {

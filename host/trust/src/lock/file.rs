@@ -1,11 +1,11 @@
 //! The file of a lock: read with bounds, and replaced in one step.
 
 use super::Lock;
-use palisade::internal::{open_regular, open_unreplaceable_file};
+use palisade::internal::{open_deciding_file, open_regular};
 use palisade::workspace::LastLink;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -98,6 +98,15 @@ impl Lock {
     }
 }
 
+/// Returns the error of a lock that is not opened: the kernel's, or that of a check of the file.
+fn refused(path: &Path, source: io::Error) -> LockError {
+    let path = path.to_owned();
+    match source.kind() {
+        io::ErrorKind::Other => LockError::Unsafe { path, reason: source.to_string() },
+        _ => LockError::File { path, source },
+    }
+}
+
 /// Reads a lock. `None` if there is no such file.
 pub(crate) fn lock_file(path: &Path, of: LockOf) -> Result<Option<Lock>, LockError> {
     use io::ErrorKind::{NotADirectory, NotFound};
@@ -109,11 +118,7 @@ pub(crate) fn lock_file(path: &Path, of: LockOf) -> Result<Option<Lock>, LockErr
         Err(error) => return Err(failed(error)),
     }
     let file = match of {
-        LockOf::User => {
-            let file = open_unreplaceable_file(path).map_err(failed)?;
-            check_owner(&file, path)?;
-            file
-        }
+        LockOf::User => open_deciding_file(path).map_err(|error| refused(path, error))?,
         LockOf::Project => open_regular(path, LastLink::Keep).map_err(failed)?,
     };
     let mut text = String::new();
@@ -123,27 +128,6 @@ pub(crate) fn lock_file(path: &Path, of: LockOf) -> Result<Option<Lock>, LockErr
         return Err(invalid("it is larger than 8 MiB".to_owned()));
     }
     Lock::parse(&text).map(Some).map_err(invalid)
-}
-
-/// Refuses a file that another user owns or can write to. The open handle is checked, from which
-/// the content is read.
-fn check_owner(file: &File, path: &Path) -> Result<(), LockError> {
-    let meta =
-        file.metadata().map_err(|source| LockError::File { path: path.to_owned(), source })?;
-    let wrong = |reason| Err(LockError::Unsafe { path: path.to_owned(), reason });
-    let shown = path.display();
-    if meta.uid() != 0 && meta.uid() != rustix::process::geteuid().as_raw() {
-        return wrong(
-            "it belongs to another user, who can change it; name a file of your own".into(),
-        );
-    }
-    if meta.mode() & 0o022 != 0 {
-        let mode = meta.mode() & 0o7777;
-        return wrong(format!(
-            "others can change it (mode {mode:03o}); `chmod go-w {shown}` forbids that"
-        ));
-    }
-    Ok(())
 }
 
 /// Returns the file that a path leads to, through the user's own links. It need not exist.
