@@ -1,10 +1,11 @@
 #!/bin/sh
 # A scripted MCP server over standard input and output, without a program beyond the shell. Its
-# first argument says how it behaves, and its second one is the workspace. It writes a line to
-# `starts` there when it starts.
+# first argument says how it behaves, its second one is the workspace, and its third one the name of
+# its first tool, if that is not `echo`. It writes a line to `starts` there when it starts.
 mode=${1:-plain}
 cd "$2" || exit 1
 words="Repeats the text."
+echo=${3:-echo}
 echo start >> starts
 
 answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
@@ -13,10 +14,10 @@ schema='{"type":"object","properties":{"text":{"type":"string"}}}'
 tool() { printf '{"name":"%s","description":"%s","inputSchema":%s}' "$1" "$2" "$schema"; }
 
 list() {
-    tools=$(tool echo "$words")
+    tools=$(tool "$echo" "$words")
     typed=$(tool typed "A tool with a schema of its output.")
     tools="$tools,${typed%?},\"outputSchema\":{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}},\"required\":[\"n\"]}}"
-    for name in lose note wait die fail refuse change flood junk step write see; do
+    for name in lose note wait die fail refuse change flood junk step steps write see ask; do
         tools="$tools,$(tool $name "A tool.")"
     done
     case $mode in
@@ -26,15 +27,20 @@ list() {
         tools="$tools,$(tool "$(printf 'long%0100d' 0)" "A long name.")"
         tools="$tools,{\"name\":\"shapeless\",\"inputSchema\":{\"type\":\"string\"}}"
         ;;
-    many)
+    many | long)
+        case $mode in
+        many) count=300 description="A tool." ;;
+        long) count=100 description=$(yes 'A long description.' | head -100 | tr '\n' ' ') ;;
+        esac
         number=0
-        while [ $number -lt 300 ]; do
+        while [ $number -lt $count ]; do
             number=$((number + 1))
-            tools="$tools,$(tool "tool$number" "A tool.")"
+            tools="$tools,$(tool "tool$number" "$description")"
         done
         ;;
     esac
     case $mode in
+    kept) answer "{\"tools\":[$tools],\"ttlMs\":86400000}" ;;
     endless) answer "{\"tools\":[],\"nextCursor\":\"again\"}" ;;
     *) answer "{\"tools\":[$tools]}" ;;
     esac
@@ -69,7 +75,7 @@ while IFS= read -r line; do
     *'"method":"notifications/cancelled"'*) echo cancelled >> cancelled ;;
     *'"method":"tools/call"'*)
         case $line in
-        *'"name":"echo"'*) text "$argument" ;;
+        *'"name":"'"$echo"'"'*) text "$argument" ;;
         *'"name":"wait"'*) echo waiting >> waiting ;;
         *'"name":"die"'*)
             echo "out of luck" >&2
@@ -106,6 +112,17 @@ while IFS= read -r line; do
             printf '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1,"total":2,"message":"half"}}\n' "$token"
             text "done"
             ;;
+        *'"name":"steps"'*)
+            token=${line#*\"progressToken\":}
+            token=${token%%[,\}]*}
+            step="{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":$token,\"progress\":1}}"
+            yes "$step" | head -12000
+            text "done"
+            ;;
+        *'"name":"ask"'*)
+            yes '{"jsonrpc":"2.0","id":"same","method":"roots/list"}' | head -2
+            text "asked"
+            ;;
         *'"name":"write"'*)
             if echo written > "$argument"; then text "written"; else text "refused"; fi 2> /dev/null
             ;;
@@ -114,3 +131,8 @@ while IFS= read -r line; do
         ;;
     esac
 done
+# The input has ended.
+case $mode in
+slow) sleep 0.3 && echo kept >> kept ;;
+stays) sleep 1000 ;;
+esac

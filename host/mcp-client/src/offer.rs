@@ -1,5 +1,6 @@
 //! What a server offers: its tools, in its own words, within bounds.
 
+use palisade::tool::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -67,6 +68,12 @@ pub struct Offer {
 }
 
 impl Offer {
+    /// Returns the SHA-256 of all words, by which a person approves what a terminal cannot show.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::of(&serde_json::to_vec(self).unwrap_or_default())
+    }
+
     /// Returns a tool by the name that the server gives it.
     #[must_use]
     pub fn tool(&self, name: &str) -> Option<&OfferedTool> {

@@ -50,6 +50,42 @@ fn flood_of_notifications_ends_the_server_and_holds_no_memory() {
 }
 
 #[test]
+fn progress_of_a_call_is_bounded_as_that_of_a_plugin() {
+    let world = approved("plain", "");
+    let events = world.outer().join("events.jsonl").display().to_string();
+    let words = ["call", "scripted_steps", "{}", "--allow", "network", "--events", &events];
+    assert_eq!(program(&world, &words).run().exits_with(0).stdout, "done");
+    let told = std::fs::read_to_string(&events).unwrap();
+    assert_eq!(told.matches("\"tool.progress\"").count(), 10_000, "of 12,000");
+}
+
+#[test]
+fn requests_with_one_id_end_the_server() {
+    let world = approved("plain", "");
+    let words = ["call", "scripted_ask", "{}", "--allow", "network"];
+    let ran = program(&world, &words).run().exits_with(5);
+    assert!(ran.stderr.contains("two requests with the same id"), "{}", ran.stderr);
+}
+
+#[test]
+fn server_may_write_what_it_holds_before_it_ends() {
+    let world = approved("slow", "");
+    let words = ["call", "scripted_echo", r#"{"text": "x"}"#, "--allow", "network"];
+    assert_eq!(program(&world, &words).run().exits_with(0).stdout, "x");
+    // Once for the approval, and once for the call.
+    assert_eq!(world.read("kept").as_deref(), Some("kept\nkept\n"));
+}
+
+#[test]
+fn server_that_does_not_end_is_killed() {
+    let world = approved("stays", "");
+    let words = ["call", "scripted_echo", r#"{"text": "x"}"#, "--allow", "network"];
+    let begun = std::time::Instant::now();
+    assert_eq!(program(&world, &words).run().exits_with(0).stdout, "x");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(60), "it sleeps for 1,000 s");
+}
+
+#[test]
 fn server_that_starts_late_serves_the_next_call() {
     let world = approved("late", "");
     let words = ["--allow", "network", "--timeout", "1500ms"];

@@ -57,6 +57,67 @@ fn class_is_the_operators() {
 }
 
 #[test]
+fn rule_that_permits_names_the_server() {
+    let world = approved("plain", "");
+    let echo = ["call", "scripted_echo", r#"{"text": "x"}"#];
+    let rule = |name: &str, mode: &str| {
+        configure(&world, "plain", &format!("[confirm.tools]\n\"{name}\" = \"{mode}\""));
+    };
+    rule("mcp/scripted/scripted_echo", "auto");
+    assert_eq!(program(&world, &echo).run().exits_with(0).stdout, "x");
+    for name in ["scripted_echo", "native/scripted_echo", "scripted/scripted_echo"] {
+        rule(name, "auto");
+        let ran = program(&world, &echo).run().exits_with(4);
+        assert!(ran.stderr.contains("mcp/scripted/scripted_echo"), "{name}: {}", ran.stderr);
+    }
+    for name in ["scripted_echo", "mcp/scripted/scripted_echo"] {
+        rule(name, "deny");
+        let _ = program(&world, &echo).args(["--allow", "network"]).run().exits_with(4);
+    }
+}
+
+#[test]
+fn permission_of_a_tool_is_not_that_of_another_server() {
+    let world = World::new();
+    let script = super::folder().join("scripted.sh").display().to_string();
+    // The tool `b_c` of `a`, and the tool `c` of `a_b`, have one name.
+    let table = |server: &str, tool: &str| {
+        format!(
+            "[mcp.servers.{server}]\ncommand = \"sh\"\nargs = [{script:?}, \"plain\", \"{{workspace}}\", \"{tool}\"]\n"
+        )
+    };
+    let rules = "[confirm.tools]\n\"mcp/a_b/a_b_c\" = \"auto\"\n";
+    let folder = world.home().join(".config/palisade");
+    std::fs::create_dir_all(&folder).unwrap();
+    let write = |text: String| std::fs::write(folder.join("palisade.toml"), text).unwrap();
+    write(rules.to_owned() + &table("a_b", "c"));
+    let approve = |name: &str| program(&world, &["mcp", "approve", name, "--yes"]).run();
+    let _ = approve("a_b").exits_with(0);
+    let call = ["call", "a_b_c", r#"{"text": "x"}"#];
+    assert_eq!(program(&world, &call).run().exits_with(0).stdout, "x");
+    write(rules.to_owned() + &table("a_b", "c") + &table("a", "b_c"));
+    let shown = approve("a").exits_with(0).stdout;
+    assert!(shown.contains("`a_b` has a tool of this name"), "{shown}");
+    let ran = program(&world, &call).run().exits_with(4);
+    assert!(ran.stderr.contains("network"), "{}", ran.stderr);
+}
+
+#[test]
+fn path_rules_refuse_a_server_on_this_machine() {
+    let world = approved("plain", "class = \"read\"\n[paths]\ndeny = [\"secrets/**\"]");
+    let echo = ["call", "scripted_echo", r#"{"text": "x"}"#];
+    let ran = program(&world, &echo).run().exits_with(4);
+    assert!(ran.stderr.contains("path rules"), "{}", ran.stderr);
+    assert_eq!(starts(&world), 0);
+    configure(
+        &world,
+        "plain",
+        "class = \"read\"\n[paths]\ndeny = [\"secrets/**\"]\ncommands = \"allow\"",
+    );
+    assert_eq!(program(&world, &echo).run().exits_with(0).stdout, "x");
+}
+
+#[test]
 fn input_is_validated_before_the_server_gets_it() {
     let world = approved("plain", "");
     let words = ["call", "scripted_echo", r#"{"text": 7}"#, "--allow", "network"];

@@ -64,6 +64,43 @@ fn words_that_change_while_the_server_runs_stop_the_tool() {
 }
 
 #[test]
+fn server_cannot_have_its_former_words_kept() {
+    // It says that its list holds for a day, and changes it.
+    let world = approved("kept", "");
+    let client = Client::start_with(program(&world, &[]), &["--allow", "network"]);
+    let mut client = client.shake_hands(&json!({}));
+    let mut call = |tool: &str| {
+        let params = json!({"name": tool, "arguments": {"text": "x"}});
+        client.request("tools/call", &params)["result"]["content"][0]["text"].clone()
+    };
+    assert_eq!(call("scripted_change"), "changed");
+    let refused = call("scripted_echo");
+    assert!(refused.as_str().unwrap().contains("other words"), "{refused}");
+    assert_eq!(call("scripted_lose"), "lost");
+    let refused = call("scripted_step");
+    assert!(refused.as_str().unwrap().contains("no list"), "{refused}");
+}
+
+#[test]
+fn more_words_than_a_terminal_shows_are_approved_by_their_digest() {
+    let world = World::new();
+    configure(&world, "long", "");
+    let approve = ["mcp", "approve", "scripted", "--yes"];
+    let refused = program(&world, &approve).run().exits_with(4);
+    assert!(refused.stderr.contains("more words than a terminal shows"), "{}", refused.stderr);
+    let shown = program(&world, &["mcp", "approve", "scripted", "--json"]).run().exits_with(0);
+    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    let digest = shown["digest"].as_str().unwrap();
+    assert!(refused.stderr.contains(digest), "{}", refused.stderr);
+    let other = "0".repeat(64);
+    let ran = program(&world, &approve).args(["--digest", &other]).run().exits_with(4);
+    assert!(ran.stderr.contains(digest), "{}", ran.stderr);
+    let _ = program(&world, &approve).args(["--digest", digest]).run().exits_with(0);
+    let words = ["call", "scripted_echo", r#"{"text": "x"}"#, "--allow", "network"];
+    assert_eq!(program(&world, &words).run().exits_with(0).stdout, "x");
+}
+
+#[test]
 fn tool_is_not_called_while_its_words_are_unknown() {
     let world = approved("plain", "");
     let client = Client::start_with(program(&world, &[]), &["--allow", "network"]);
@@ -112,6 +149,32 @@ fn approval_that_others_can_write_does_not_count() {
     let ran = program(&world, &words).run().exits_with(3);
     assert!(ran.stderr.contains("cannot read the approval"), "{}", ran.stderr);
     let _ = program(&world, &["call", "calculate", r#"{"expression": "1"}"#]).run().exits_with(0);
+}
+
+#[test]
+fn approval_that_a_link_brings_into_reach_does_not_count() {
+    let world = approved("plain", "");
+    let folder = world.home().join(".config/palisade/palisade.mcp");
+    let file = folder.join("scripted.json");
+    let words = ["call", "scripted_echo", r#"{"text": "x"}"#, "--allow", "network"];
+    let refused = |reason: &str| {
+        let ran = program(&world, &words).run().exits_with(3);
+        assert!(ran.stderr.contains(reason), "{}", ran.stderr);
+    };
+    let elsewhere = world.outer().join("elsewhere");
+    std::fs::hard_link(&file, &elsewhere).unwrap();
+    refused("a hard link");
+    std::fs::remove_file(&elsewhere).unwrap();
+    std::fs::rename(&folder, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &folder).unwrap();
+    refused("its folder is a symbolic link");
+    // The list says so, and goes on.
+    let listed = program(&world, &["mcp", "list"]).run().exits_with(0);
+    assert!(listed.stderr.contains("symbolic link"), "{}", listed.stderr);
+    assert!(listed.stdout.contains("not approved"), "{}", listed.stdout);
+    std::fs::remove_file(&folder).unwrap();
+    std::fs::rename(&elsewhere, &folder).unwrap();
+    assert_eq!(program(&world, &words).run().exits_with(0).stdout, "x");
 }
 
 #[test]

@@ -227,7 +227,7 @@ pub(super) fn ask_for(
 }
 
 /// Returns true if a terminal would have lost the beginning of a text when it shows the end.
-fn is_too_long(text: &str) -> bool {
+pub(super) fn is_too_long(text: &str) -> bool {
     text.lines().count().max(text.len() / 80) > MOST_LINES
 }
 

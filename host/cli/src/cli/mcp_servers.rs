@@ -5,7 +5,7 @@ use super::exit::{Exit, Failure};
 use super::output::{self, Cell};
 use super::prompt::{self, YesNo};
 use super::wrap::{columns, hanging};
-use super::{hint, inspect, remember, servers, setup};
+use super::{approve, hint, inspect, remember, servers, setup};
 use crate::config::{McpCommand, McpPlace, McpServer, Settings, Value};
 use palisade::tool::text::elided;
 use palisade::workspace::Workspace;
@@ -14,6 +14,7 @@ use palisade_mcp_client::{
 };
 use palisade_shell::Confinement;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ struct Known<'a> {
     server: &'a McpServer,
     reach: Reach,
     approval: Approval,
+    /// The names of the tools of other approved servers.
+    others: BTreeMap<String, &'a ServerName>,
 }
 
 /// Shows what a server offers, and approves it if the person says yes.
@@ -48,7 +51,12 @@ pub(super) fn approve(common: &Common, args: &McpApprove) -> Result<Exit, Failur
         output::text(&output::prose(&text))?;
         return Ok(Exit::Ok);
     }
-    output::text(&shown(&known, &offer, columns(std::io::stdout())))?;
+    let text = shown(&known, &offer, columns(std::io::stdout()));
+    if let Some(obstacle) = obstacle(common, args, &offer, &text) {
+        output::problem("not approved:", &format!("`{}`: {obstacle}", known.name));
+        return Ok(Exit::Denied);
+    }
+    output::text(&text)?;
     let question = format!("Approve `{}`? [y]es, [N]o: ", known.name);
     let answer = if args.yes { Ok(YesNo::Yes) } else { prompt::yes_or_no(&question) };
     match answer {
@@ -64,8 +72,30 @@ pub(super) fn approve(common: &Common, args: &McpApprove) -> Result<Exit, Failur
         }
     }
     approvals.approve(known.name, &known.reach, offer).map_err(Failure::usage)?;
-    output::text(&output::prose(&format!("`{}` is approved.", known.name)))?;
+    let running = match known.approval.former() {
+        Some(_) => " A program that runs already keeps the former words until it is started again.",
+        None => "",
+    };
+    output::text(&output::prose(&format!("`{}` is approved.{running}", known.name)))?;
     Ok(Exit::Ok)
+}
+
+/// Returns the reason why nothing is approved, whatever the answer.
+fn obstacle(common: &Common, args: &McpApprove, offer: &Offer, text: &str) -> Option<String> {
+    let digest = offer.digest().to_string();
+    match &args.digest {
+        Some(named) if *named != digest => Some(format!(
+            "its words have the digest {digest}, and --digest names another one"
+        )),
+        None if approve::is_too_long(text) => {
+            let name = &args.name;
+            let json = hint::named(&hint::command(common, "mcp approve --json"), name);
+            Some(format!(
+                "it has more words than a terminal shows: read them in the file of `{json} > FILE`, and then approve them with `--digest {digest}`"
+            ))
+        }
+        Some(_) | None => None,
+    }
 }
 
 /// Lists the configured servers.
@@ -75,7 +105,10 @@ pub(super) fn list(common: &Common, args: &McpList) -> Result<Exit, Failure> {
     let of = |(name, server): (&ServerName, &Value<McpServer>)| {
         let reach = servers::reach(&settings, &server.value)?;
         let approval = approvals.as_ref().map_or(Ok(Approval::Missing), |it| it.of(name, &reach));
-        let approval = approval.map_err(Failure::usage)?;
+        let approval = approval.unwrap_or_else(|error| {
+            output::note(&error.to_string());
+            Approval::Missing
+        });
         Ok::<_, Failure>((name.clone(), reach, approval))
     };
     let all: Vec<_> = settings.servers.iter().map(of).collect::<Result<_, _>>()?;
@@ -153,7 +186,8 @@ fn known<'a>(
     let reach = servers::reach(settings, &server.value)?;
     // A damaged approval is replaced by a new one.
     let approval = approvals.of(name, &reach).unwrap_or(Approval::Missing);
-    Ok(Known { name, server: &server.value, reach, approval })
+    let others = servers::names_of_others(settings, approvals, name);
+    Ok(Known { name, server: &server.value, reach, approval, others })
 }
 
 /// Starts a server and asks it for its tools.
@@ -246,6 +280,12 @@ fn shown(known: &Known<'_>, offer: &Offer, room: usize) -> String {
     let server = approved(known, offer);
     for definition in server.definitions() {
         text.push_str(&inspect::tool_of_server(definition, room));
+        if let Some(other) = known.others.get(definition.name().as_str()) {
+            let first = other.min(&name);
+            text.push_str(&line(&format!(
+                "the MCP server `{other}` has a tool of this name, which is that of `{first}` from now on"
+            )));
+        }
         text.push('\n');
     }
     for left_out in server.left_out() {
@@ -273,6 +313,7 @@ fn shown_json(known: &Known<'_>, offer: &Offer) -> serde_json::Value {
     json!({
         "server": known.name.as_str(),
         "approved": known.approval == Approval::Given(offer.clone()),
+        "digest": offer.digest().to_string(),
         "place": known.reach.place(), "rights": rights(&known.reach),
         "tools": server.definitions().map(tool).collect::<Vec<_>>(),
         "left_out": server.left_out().iter().map(left_out).collect::<Vec<_>>(),

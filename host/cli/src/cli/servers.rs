@@ -120,6 +120,24 @@ fn show_unused(name: &ServerName, server: &McpServer, approval: &Approval) {
     }
 }
 
+/// Returns the names of the tools of the other approved servers.
+pub(super) fn names_of_others<'a>(
+    settings: &'a Settings,
+    approvals: &Approvals,
+    name: &ServerName,
+) -> BTreeMap<String, &'a ServerName> {
+    let mut names = BTreeMap::new();
+    for (other, table) in settings.servers.iter().filter(|(other, _)| *other != name) {
+        let Ok(reach) = reach(settings, &table.value) else { continue };
+        let Ok(approval @ Approval::Given(_)) = approvals.of(other, &reach) else { continue };
+        let server = Server::new(other.clone(), reach, &table.value.classes, &approval);
+        for definition in server.definitions() {
+            names.entry(definition.name().to_string()).or_insert(other);
+        }
+    }
+    names
+}
+
 /// Says what an approval means for its server.
 pub(super) fn state(approval: &Approval) -> &'static str {
     match approval {
