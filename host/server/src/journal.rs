@@ -42,6 +42,7 @@ mod writer;
 pub use error::JournalError;
 pub use filters::{CallFilter, CallRef, ConfirmationFilter, EventFilter, Page, SessionFilter};
 pub use ids::{CallKey, Cursor, EventId, SessionKey};
+pub(crate) use own_events::line as event_line;
 pub use own_events::{LOST, RECOVERED};
 pub use record::{
     Body, CallEnded, CallFacts, CallStarted, ConfirmationRequested, ConfirmationResolved,

@@ -52,6 +52,29 @@ fn running_call_ends_and_a_new_one_is_refused() {
 }
 
 #[test]
+fn readers_of_events_are_told_before_the_server_ends() {
+    let world = World::new();
+    let api = served(&world, &["--allow", "execute", "--drain", "60s"]);
+    let mut events = api.operator.events("/events?after=0");
+    let opened = events.find(|event| event.name == "session.opened");
+    let running = begin_wait(&api, &world);
+    api.signal(Signal::TERM);
+    let told = events.find(|event| event.name == "server.draining");
+    assert_eq!((told.id.as_str(), &told.json()["seq"]), ("", &Value::Null), "{told:?}");
+    // Events of the server itself begin with the keys of all events, in their order.
+    for (event, session) in [(&opened, r#""s1""#), (&told, "null")] {
+        let data = event.json();
+        let (time, name) = (data["time"].as_str().unwrap(), &event.name);
+        let head = format!(r#"{{"v":1,"seq":null,"time":"{time}","event":"{name}","#)
+            + &format!(r#""session_id":{session},"turn_id":null,"tool_use_id":null,"#)
+            + r#""tool_name":null,"side_effects":null"#;
+        assert!(event.data.starts_with(&head), "{event:?}");
+    }
+    world.file("go", "");
+    assert_eq!(running.join().unwrap()["success"], true);
+}
+
+#[test]
 fn call_that_does_not_end_is_cancelled_when_the_time_is_up() {
     let world = World::new();
     let api = served(&world, &["--allow", "execute", "--drain", "500ms"]);

@@ -4,7 +4,7 @@ use super::extract::{Caller, Ids, Parameters};
 use super::problem::ApiError;
 use super::state::{App, STREAMS};
 use crate::journal::{EventFilter, EventId};
-use crate::live::{self, Reader, Stream};
+use crate::live::{self, Draining, Reader, Stream};
 use crate::role::Role;
 use axum::extract::{Request, State};
 use axum::http::HeaderMap;
@@ -32,7 +32,8 @@ pub(super) struct EventQuery {
 /// The events come as SSE, or over a WebSocket if the request asks for an upgrade; each message is
 /// then `{"id", "event", "data"}`. A reader that was away continues after the last `id` that it
 /// saw. If events are no longer kept, or are of an earlier run and not for the client, a
-/// `journal.gap` comes first.
+/// `journal.gap` comes first. When the server begins to end, a `server.draining` comes. Both have
+/// no `id`.
 #[utoipa::path(
     get,
     path = "/events",
@@ -108,6 +109,7 @@ async fn stream(
     let stream = Stream {
         reader: Reader::new(app.journal().clone(), filter, position, hidden),
         heartbeat: app.settings.heartbeat,
+        draining: Draining::of(app.draining.clone()),
         closing: app.closing.clone(),
         _permit: permit.map_err(|_| ApiError::TooManyStreams { limit: STREAMS })?,
         _counted: app.wiring.metrics.count_reader(),

@@ -31,6 +31,8 @@ pub(crate) struct Shared {
     pub(super) definitions: DefinitionTexts,
     /// The description of the API, as it is served.
     pub(super) openapi: std::sync::OnceLock<axum::body::Bytes>,
+    /// Tells the readers of events that the server ends soon.
+    pub(crate) draining: CancellationToken,
     /// Ends the streams of events.
     pub(crate) closing: CancellationToken,
     /// Bounds the streams of events.
@@ -69,6 +71,7 @@ impl Shared {
             reading: Semaphore::new(READING),
             definitions: DefinitionTexts::default(),
             openapi: std::sync::OnceLock::new(),
+            draining: CancellationToken::new(),
             closing: CancellationToken::new(),
             streams: Arc::new(Semaphore::new(STREAMS)),
             work: watch::Sender::default(),
@@ -98,6 +101,7 @@ impl Shared {
 
     pub(crate) fn drain(&self) {
         self.work.send_modify(|work| work.draining = true);
+        self.draining.cancel();
     }
 
     pub(crate) fn is_draining(&self) -> bool {

@@ -10,7 +10,7 @@ use crate::confirmations::Settlement;
 use crate::journal::{
     Body, CallPage, CallRef, CallRow, ConfirmationFilter, ConfirmationRow, Cursor, HealthState,
     Importance, Journal, JournalError, NewEvent, Page, Record, SessionFilter, SessionOpened,
-    SessionRow, Timestamp,
+    SessionRow, Timestamp, event_line,
 };
 use crate::role::Role;
 use palisade::confirm::RequestId;
@@ -207,13 +207,11 @@ fn opened_event(open: &OpenSession) -> Record {
 /// Returns an event about a session, in the form of a host's events.
 fn session_event(name: &str, id: &str, more: &serde_json::Value) -> Record {
     let time = Timestamp::now();
-    let mut line = json!({
-        "v": 1, "seq": null, "time": time.to_string(), "event": name, "session_id": id,
-        "turn_id": null, "tool_use_id": null, "tool_name": null, "side_effects": null,
-    });
-    if let (Some(line), Some(more)) = (line.as_object_mut(), more.as_object()) {
-        line.extend(more.clone());
-    }
+    // Without its braces, and after a comma.
+    let more = more.to_string();
+    let more = more.strip_prefix('{').and_then(|more| more.strip_suffix('}')).unwrap_or_default();
+    let more = if more.is_empty() { String::new() } else { format!(",{more}") };
+    let line = event_line(name, time, &serde_json::Value::from(id).to_string(), &more);
     Record::Event(NewEvent {
         time,
         name: name.into(),
@@ -221,6 +219,6 @@ fn session_event(name: &str, id: &str, more: &serde_json::Value) -> Record {
         call_id: None,
         call: None,
         importance: Importance::Ordinary,
-        line: Arc::from(palisade::tool::text::visible_json(&line.to_string())),
+        line: Arc::from(palisade::tool::text::visible_json(&line)),
     })
 }

@@ -19,12 +19,17 @@ pub(super) fn recovered(calls: usize, time: Timestamp) -> NewEvent {
     own(RECOVERED, time, &format!("\"unknown_calls\":{calls}"))
 }
 
-/// Writes the keys that all events have, and one more.
+/// Returns the line of an event of the server itself: the keys that all events have, in their order.
+/// `session` is JSON, and `more` is empty, or has further keys after a comma.
+pub(crate) fn line(name: &str, time: Timestamp, session: &str, more: &str) -> String {
+    format!(
+        "{{\"v\":1,\"seq\":null,\"time\":\"{time}\",\"event\":\"{name}\",\"session_id\":{session},\
+         \"turn_id\":null,\"tool_use_id\":null,\"tool_name\":null,\"side_effects\":null{more}}}"
+    )
+}
+
 fn own(name: &str, time: Timestamp, more: &str) -> NewEvent {
-    let line = format!(
-        "{{\"v\":1,\"seq\":null,\"time\":\"{time}\",\"event\":\"{name}\",\"session_id\":null,\
-         \"turn_id\":null,\"tool_use_id\":null,\"tool_name\":null,\"side_effects\":null,{more}}}"
-    );
+    let line = line(name, time, "null", &format!(",{more}"));
     NewEvent {
         time,
         name: name.into(),

@@ -1,5 +1,6 @@
 //! One reader: its place in the journal, and what it reads next.
 
+use super::draining::Draining;
 use super::position::Position;
 use crate::confirmations::Attending;
 use crate::journal::{EventFilter, EventId, Journal, JournalError, StoredEvent};
@@ -74,6 +75,8 @@ pub(crate) struct Stream {
     pub(crate) reader: Reader,
     /// The time between signs of life.
     pub(crate) heartbeat: Duration,
+    /// Says once that the server ends soon.
+    pub(crate) draining: Draining,
     /// Ends the stream.
     pub(crate) closing: CancellationToken,
     /// The place among the readers.

@@ -1,7 +1,7 @@
 //! Events as server-sent events.
 
-use super::STALLED;
 use super::reader::{Batch, Stream};
+use super::{STALLED, draining};
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
@@ -56,6 +56,9 @@ async fn write(mut stream: Stream, send: Sender<Bytes>) {
             biased;
             () = stream.closing.cancelled() => return,
             () = send.closed() => return,
+            line = stream.draining.next() => {
+                vec![format!("event: {}\ndata: {line}\n\n", draining::NAME).into()]
+            }
             next = stream.reader.next() => match next {
                 Ok(batch) => chunks(&batch),
                 Err(error) => {
@@ -99,8 +102,8 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
     use super::*;
     use crate::journal::{EventFilter, EventId, Journal, JournalSettings};
-    use crate::live::Reader;
     use crate::live::position::Position;
+    use crate::live::{Draining, Reader};
     use crate::metrics::Metrics;
     use palisade::CancellationToken;
     use palisade::internal::{Account, MemoryLimits};
@@ -117,6 +120,7 @@ mod tests {
         let stream = Stream {
             reader: Reader::new(journal, EventFilter::default(), Position::Now, EventId::START),
             heartbeat,
+            draining: Draining::of(CancellationToken::new()),
             closing: CancellationToken::new(),
             _permit: streams.clone().try_acquire_owned().unwrap(),
             _counted: Metrics::default().count_reader(),

@@ -1,7 +1,7 @@
 //! Events over a WebSocket. It is one-way: events come, actions go by HTTP.
 
-use super::STALLED;
 use super::reader::{Batch, Stream};
+use super::{STALLED, draining};
 use axum::extract::FromRequestParts as _;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
@@ -45,6 +45,11 @@ async fn write(mut socket: WebSocket, mut stream: Stream) {
                 }
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return,
             },
+            line = stream.draining.next() => {
+                let name = draining::NAME;
+                let text = format!(r#"{{"id":null,"event":"{name}","data":{line}}}"#);
+                vec![Message::Text(text.into())]
+            }
             next = stream.reader.next() => match next {
                 Ok(batch) => messages(&batch),
                 Err(error) => {

@@ -113,6 +113,24 @@ async fn quiet_stream_shows_that_it_lives() {
 }
 
 #[tokio::test]
+async fn readers_are_told_once_that_the_server_ends_soon() {
+    let world = World::new();
+    world.session(&CLIENT, "s1").await;
+    let mut early = world.events(&OPERATOR, "/events").await;
+    let mut client = world.events(&CLIENT, "/sessions/s1/events").await;
+    world.server.drain();
+    let mut late = world.events(&OPERATOR, "/events").await;
+    for events in [&mut early, &mut client, &mut late] {
+        let told = events.next().await.unwrap();
+        assert_eq!((told.name.as_str(), &told.id), ("server.draining", &None));
+        assert_eq!((&told.data["event"], &told.data["v"]), (&"server.draining".into(), &1.into()));
+        assert!(told.data["time"].is_string() && told.data["seq"].is_null());
+    }
+    world.server.end_streams();
+    assert_eq!(early.next().await, None, "once");
+}
+
+#[tokio::test]
 async fn streams_end_with_the_server() {
     let world = World::new();
     let mut events = world.events(&OPERATOR, "/events").await;

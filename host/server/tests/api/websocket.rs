@@ -99,6 +99,16 @@ async fn events_come_over_a_websocket_and_continue() {
 }
 
 #[tokio::test]
+async fn websocket_says_that_the_server_ends_soon() {
+    let world = World::new();
+    let mut socket = Socket::open(&world, "/events").await;
+    world.server.drain();
+    let told = socket.event().await;
+    assert_eq!((&told["event"], &told["id"]), (&json!("server.draining"), &Value::Null));
+    assert_eq!(told["data"]["event"], "server.draining", "{told}");
+}
+
+#[tokio::test]
 async fn websocket_is_one_way() {
     let world = World::new();
     let mut socket = Socket::open(&world, "/events").await;
