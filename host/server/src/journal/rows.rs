@@ -119,6 +119,8 @@ pub struct CallRow {
     pub session_id: Option<String>,
     /// The client that opened the session.
     pub client: Option<String>,
+    /// How the client of the session names itself, if it does. Nothing verifies it.
+    pub client_name: Option<String>,
     /// The turn, if there is one.
     pub turn_id: Option<String>,
     /// The tool's name, as requested.

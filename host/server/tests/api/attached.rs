@@ -76,7 +76,16 @@ async fn attached_session_is_listed_and_shown_to_its_client_and_operators() {
     }
     assert_eq!(world.get(&OTHER, "/sessions/mcp-1").await.problem().0, 404);
     let calls = world.get(&OPERATOR, "/calls?session=mcp-1").await.json();
-    assert_eq!(calls["items"][0]["client"], "agent", "{calls}");
+    let call = &calls["items"][0];
+    assert_eq!((&call["client"], &call["client_name"]), (&json!("agent"), &json!("suite 1.0")));
+    let page = format!("/calls/{}", call["id"].as_str().unwrap());
+    let page = world.get(&OPERATOR, &page).await.json();
+    assert_eq!(page["client_name"], "suite 1.0", "{page}");
+    let call = json!({"tool": "calculate", "input": {"expression": "1"}});
+    world.post(&OTHER, "/sessions/theirs/calls", call).await;
+    world.server.journal().flush().await;
+    let calls = world.get(&OPERATOR, "/calls?session=theirs").await.json();
+    assert_eq!(calls["items"][0]["client_name"], Value::Null, "it claims no name: {calls}");
 }
 
 #[tokio::test]

@@ -125,7 +125,9 @@ impl QuestionPage {
                 call_key: Some(row.call.to_string()),
                 session_id: row.session_id,
                 turn_id: row.turn_id,
-                client: call.as_ref().and_then(|call| call.client.clone()),
+                client: call
+                    .as_ref()
+                    .and_then(|call| call.client_name.clone().or_else(|| call.client.clone())),
                 workspace: None,
                 tool: row.tool,
                 title: None,

@@ -17,7 +17,10 @@ pub(in crate::api) struct CallRowView {
     call_id: String,
     session_id: Option<String>,
     turn_id: Option<String>,
+    /// The id of the client that opened the session.
     client: Option<String>,
+    /// The name and version that the client claims; `null` if it claims none.
+    client_name: Option<String>,
     tool: String,
     plugin: Option<String>,
     /// `none`, `read`, `write`, `execute` or `network`; `null` for an unknown tool.
@@ -47,6 +50,7 @@ impl From<CallRow> for CallRowView {
             session_id: row.session_id,
             turn_id: row.turn_id,
             client: row.client,
+            client_name: row.client_name,
             tool: row.tool,
             plugin: row.plugin,
             class: row.class,

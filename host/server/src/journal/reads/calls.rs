@@ -26,6 +26,15 @@ macro_rules! columns {
     };
 }
 
+/// A column with the name that the client of the call's session claims. Columns are read by their
+/// place, and this one, which is the last of each query, by its name.
+macro_rules! client_name {
+    () => {
+        ", (SELECT title FROM sessions WHERE sessions.id = calls.session_id
+            ORDER BY sessions.key DESC LIMIT 1) AS client_name"
+    };
+}
+
 /// Defines a query for calls in a range of numbers, with an index for one condition.
 macro_rules! select {
     ($condition:literal) => {
@@ -34,7 +43,9 @@ macro_rules! select {
             columns!(),
             ", CASE WHEN ?4 THEN substr(input, 1, 4096) END,
              CASE WHEN ?4 THEN substr(message, 1, 4096) END,
-             CASE WHEN ?4 THEN substr(output, 1, 4096) END FROM calls WHERE ",
+             CASE WHEN ?4 THEN substr(output, 1, 4096) END",
+            client_name!(),
+            " FROM calls WHERE ",
             $condition,
             " AND key < ?2 AND key >= ?3 ORDER BY key DESC"
         )
@@ -194,8 +205,9 @@ fn whole(conn: &Connection, key: CallKey) -> Result<Option<CallPage>> {
         columns!(),
         ", input, input_length, input_digest, output, output_length, output_digest, files,
          files_unlisted, command, peak_memory, bytes_read, bytes_written, bytes_dropped,
-         other_blocks, parent
-         FROM calls WHERE key = ?1 AND ?2 IS NULL AND ?3 IS NULL AND ?4 IS NULL"
+         other_blocks, parent",
+        client_name!(),
+        " FROM calls WHERE key = ?1 AND ?2 IS NULL AND ?3 IS NULL AND ?4 IS NULL"
     ))?;
     let whole = i64::MAX;
     let nothing = rusqlite::types::Null;
@@ -218,6 +230,7 @@ fn nested(conn: &Connection, parent: CallKey) -> Result<Vec<CallRow>> {
     let mut select = conn.prepare_cached(concat!(
         "SELECT ",
         columns!(),
+        client_name!(),
         " FROM calls WHERE parent = ?1 AND ?2 IS NULL AND ?3 IS NULL ORDER BY key LIMIT ?4"
     ))?;
     let nothing = rusqlite::types::Null;
@@ -276,6 +289,7 @@ fn call(row: &Row<'_>) -> Result<CallRow> {
         id: row.get(1)?,
         session_id: row.get(2)?,
         client: row.get(3)?,
+        client_name: row.get("client_name")?,
         turn_id: row.get(4)?,
         tool: row.get(5)?,
         class: row.get(6)?,
