@@ -4,38 +4,42 @@
 // no "allow" in its first second. The keys a, s and d only move the focus to a button.
 
 import { announce } from './announce.js';
-import { byId, h, put } from './dom.js';
+import { fillDialog, isTyping, questionParts, wrapTab } from './dialog-parts.js';
+import { byId, h, keyed, put } from './dom.js';
 import { countdown } from './format.js';
+import { questionNotices } from './notices.js';
 import { problemBox } from './parts.js';
 import {
-  callFacts,
-  filesPart,
-  inputPart,
+  ARM_MS,
+  EARLY,
+  NEXT,
+  alsoText,
+  alsoWaiting,
+  answerButtons,
+  decisionOfKey,
+  doneSaid,
+  doneText,
+  keysHint,
+  nextButton,
+  quietButton,
+} from './question-buttons.js';
+import {
+  filesHeading,
   outcome,
   passed,
-  questionFacts,
   resolutionText,
   sentence,
   sentenceText,
 } from './question-content.js';
 import { Questions } from './questions.js';
+import { asSentence } from './text.js';
 
-const ARM_MS = 1000;
 const WARN_MS = 30_000;
-const BUTTONS = {
-  deny: { label: 'Deny', key: 'd', hint: 'The call does not run.' },
-  allow: { label: 'Allow once', key: 'a', hint: 'This call may run, and no other.' },
-  always: {
-    label: 'Allow for this session',
-    key: 's',
-    hint: 'This tool of this plugin may run in this session without a further question.',
-  },
-};
-const DONE = { allow: 'Allowed.', always: 'Allowed for this session.', deny: 'Denied.' };
 
 export class QuestionDialog {
   #dialog = byId('question');
   #questions;
+  #live;
   #question = null;
   #state = 'closed';
   #asked = null;
@@ -48,9 +52,13 @@ export class QuestionDialog {
   #parts = {};
   #onClose;
 
-  constructor(questions, onClose) {
+  constructor(questions, live, onClose) {
     this.#questions = questions;
+    this.#live = live;
     this.#onClose = onClose;
+    live.addEventListener('state', () => this.#notice());
+    live.addEventListener('health', () => this.#notice());
+    questions.addEventListener('loaded', () => this.#loaded());
     questions.addEventListener('added', () => this.offer());
     questions.addEventListener('over', ({ detail }) => this.#over(detail));
     questions.addEventListener('change', () => {
@@ -132,29 +140,9 @@ export class QuestionDialog {
   }
 
   #frame(title, content) {
-    const parts = {
-      title: h('h2', { id: 'question-title', tabindex: '-1' }, title),
-      count: h('p', { class: 'count' }),
-      left: h('p', { class: 'left' }),
-      content: h('div', { class: 'content' }, content),
-      status: h('div', { class: 'status' }),
-      says: h('div', { class: 'unseen', role: 'alert', 'data-says': '' }),
-      buttons: h('div', { class: 'buttons' }),
-    };
-    this.#parts = parts;
-    put(
-      this.#dialog,
-      h(
-        'header',
-        {},
-        this.#before && h('p', { class: 'before' }, this.#before.shown),
-        h('div', { class: 'line' }, parts.count, parts.left),
-        parts.title,
-      ),
-      parts.content,
-      h('footer', {}, parts.status, parts.says, parts.buttons),
-    );
+    this.#parts = fillDialog(this.#dialog, title, content, this.#before);
     this.#count();
+    this.#notice();
   }
 
   #showOpen() {
@@ -162,58 +150,40 @@ export class QuestionDialog {
     this.#state = 'open';
     this.#warned = false;
     this.#armedAt = performance.now() + ARM_MS;
-    this.#frame(['Allow ', sentence(details), '?'], parts(details));
-    const offered = Object.keys(BUTTONS).filter((name) => details.decisions.includes(name));
+    this.#frame(['Allow ', sentence(details), '?'], questionParts(details));
     put(
       this.#parts.buttons,
-      offered.map((name) => this.#button(name)),
-      this.#laterButton(),
+      answerButtons(details.decisions, (name) => this.#answer(name)),
+      quietButton('Not now', 'Esc', () => this.#leave()),
     );
+    put(this.#parts.hint, keysHint());
+    this.#count();
     this.#tick();
     this.#parts.title.focus();
     announce(
       `${this.#before?.said ?? ''}Question: allow ${sentenceText(details)}? ` +
-        'Press a, s or d to go to an answer.',
-    );
-  }
-
-  #button(name) {
-    const { label, key, hint } = BUTTONS[name];
-    return h(
-      'button',
-      {
-        type: 'button',
-        class: `answer ${name}`,
-        'data-answer': name,
-        title: hint,
-        'aria-keyshortcuts': key,
-        'aria-disabled': name === 'deny' ? null : 'true',
-        onclick: () => this.#answer(name),
-      },
-      label,
-      ' ',
-      h('kbd', { 'aria-hidden': 'true' }, key),
-    );
-  }
-
-  #laterButton() {
-    return h(
-      'button',
-      { type: 'button', class: 'quiet', onclick: () => this.#leave() },
-      'Not now ',
-      h('kbd', { 'aria-hidden': 'true' }, 'Esc'),
+        'Press a, s or d to go to an answer, and Enter to give it.',
     );
   }
 
   async #answer(decision) {
-    if (this.#state !== 'open') return;
-    if (decision !== 'deny' && performance.now() < this.#armedAt) return;
+    // Without a connection the notice says why nothing happens.
+    if (this.#state !== 'open' || !this.#isConnected) return;
+    if (decision !== 'deny' && performance.now() < this.#armedAt) {
+      put(this.#parts.status, h('p', { class: 'early' }, EARLY));
+      announce(EARLY);
+      return;
+    }
     const question = this.#question;
+    const others = alsoWaiting(question, this.#questions.list);
     this.#state = 'sending';
     this.#dialog.setAttribute('aria-busy', 'true');
     try {
       await Questions.answer(question, decision);
-      if (this.#question === question) this.#finish('done', DONE[decision]);
+      if (this.#question === question) {
+        const said = doneSaid(question, decision, others);
+        this.#finish('done', decision, doneText(question, decision, others), said);
+      }
       this.#questions.refresh();
     } catch (error) {
       if (this.#question === question) this.#refused(error);
@@ -227,7 +197,7 @@ export class QuestionDialog {
     if ([409, 410].includes(error.status) && resolution) {
       this.#showOver(resolution, 'Your answer was not used. ');
     } else if ([404, 409, 410].includes(error.status)) {
-      this.#finish('over', ['Your answer was not used. ', error.message]);
+      this.#finish('over', null, ['Your answer was not used. ', asSentence(error.message)]);
     } else {
       this.#state = 'open';
       put(this.#parts.status, problemBox(error));
@@ -235,7 +205,6 @@ export class QuestionDialog {
   }
 
   async #over({ requestId, decision }) {
-    this.#later.delete(requestId);
     if (this.#question?.request_id !== requestId || this.#state !== 'open') return;
     const question = this.#question;
     this.#state = 'settling';
@@ -249,7 +218,7 @@ export class QuestionDialog {
     if (this.#question !== question || this.#state !== 'settling') return;
     if (resolution) this.#showOver(resolution);
     else if (decision) this.#showOver({ decision });
-    else this.#finish('over', 'The question is no longer open.');
+    else this.#finish('over', null, 'The question is no longer open.');
     // Nobody waits for this dialog any more, but the next question may be hidden behind it.
     this.#passed = resolution ?? { decision };
     this.offer();
@@ -259,20 +228,30 @@ export class QuestionDialog {
     const shownAlready = this.#parts.buttons.querySelector('[data-answer]');
     if (!shownAlready) {
       const details = this.#question;
-      this.#frame([sentence(details)], parts(details));
+      this.#frame([sentence(details)], questionParts(details));
     }
     this.#finish(
       'over',
+      resolution.decision,
       [before, 'This question is over: ', resolutionText(resolution), '.'],
       `${before}This question is over: ${outcome(resolution.decision)}.`,
     );
   }
 
-  #finish(state, text, said = text) {
+  #finish(state, decision, text, said = text) {
     this.#state = state;
+    // The list may still have it for a moment, and would offer it again.
+    this.#later.add(this.#question.request_id);
     put(this.#parts.left);
+    put(this.#parts.also);
+    put(this.#parts.hint);
+    const files = this.#parts.content.querySelector('.files-heading');
+    if (files) put(files, filesHeading(this.#question.files, decision ?? 'unknown'));
     if (this.#question.tool) put(this.#parts.title, sentence(this.#question));
-    put(this.#parts.status, h('p', { class: state, tabindex: '-1' }, text));
+    put(
+      this.#parts.status,
+      h('p', { class: `${state} ${decision ?? ''}`, tabindex: '-1' }, text),
+    );
     this.#closing();
     announce(
       [said]
@@ -286,12 +265,7 @@ export class QuestionDialog {
   #closing() {
     put(
       this.#parts.buttons,
-      h(
-        'button',
-        { type: 'button', class: 'quiet', onclick: () => this.#close() },
-        'Close ',
-        h('kbd', { 'aria-hidden': 'true' }, 'Esc'),
-      ),
+      quietButton('Close', 'Esc', () => this.#close()),
     );
     this.#offerNext();
     // The button that had the focus is gone. The text says what happened, and Enter on it is idle.
@@ -304,15 +278,7 @@ export class QuestionDialog {
     const next = this.#questions.list.find((item) => item.request_id !== this.#question.request_id);
     const button = this.#parts.buttons.querySelector('.next');
     if (!next) button?.remove();
-    else if (!button) {
-      this.#parts.buttons.prepend(
-        h(
-          'button',
-          { type: 'button', class: 'next', onclick: () => this.#next() },
-          'Next question',
-        ),
-      );
-    }
+    else if (!button) this.#parts.buttons.prepend(nextButton(() => this.#next()));
   }
 
   #next() {
@@ -337,46 +303,74 @@ export class QuestionDialog {
   }
 
   #key(event) {
-    if (event.key === 'Tab') return this.#wrap(event);
-    if (event.ctrlKey || event.metaKey || event.altKey || this.#state !== 'open') return undefined;
-    const entry = Object.entries(BUTTONS).find(([, button]) => button.key === event.key);
-    this.#parts.buttons.querySelector(`[data-answer="${entry?.[0]}"]`)?.focus();
+    if (event.key === 'Tab') return wrapTab(this.#dialog, event);
+    if (event.ctrlKey || event.metaKey || event.altKey) return undefined;
+    if (event.key === NEXT) this.#parts.buttons.querySelector('.next')?.click();
+    if (this.#state !== 'open') return undefined;
+    const decision = decisionOfKey(event.key);
+    this.#parts.buttons.querySelector(`[data-answer="${decision}"]`)?.focus();
     return undefined;
-  }
-
-  /** Keeps Tab inside of the dialog. */
-  #wrap(event) {
-    const stops = [
-      ...this.#dialog.querySelectorAll('button, summary, a[href], [tabindex="0"]'),
-    ].filter((element) => element.checkVisibility());
-    const edge = event.shiftKey ? stops[0] : stops.at(-1);
-    const outside = !stops.includes(document.activeElement);
-    if (stops.length === 0 || (document.activeElement !== edge && !(outside && event.shiftKey)))
-      return;
-    event.preventDefault();
-    (event.shiftKey ? stops.at(-1) : stops[0]).focus();
   }
 
   #tick() {
     if (!['open', 'sending'].includes(this.#state)) return;
+    const isArmed = performance.now() >= this.#armedAt;
+    for (const button of this.#parts.buttons.querySelectorAll('[data-answer]')) {
+      const waits = !this.#isConnected || (button.dataset.answer !== 'deny' && !isArmed);
+      if (waits) button.setAttribute('aria-disabled', 'true');
+      else button.removeAttribute('aria-disabled');
+    }
+    if (isArmed) this.#parts.status.querySelector('.early')?.remove();
     const left = Questions.left(this.#question);
+    this.#parts.left.classList.toggle('soon', this.#isConnected && left < WARN_MS);
+    if (!this.#isConnected) {
+      // The question may be over already, and nobody would learn it here.
+      put(this.#parts.left, 'not connected');
+      return;
+    }
     put(this.#parts.left, left > 0 ? `expires in ${countdown(left)}` : 'expiring');
-    this.#parts.left.classList.toggle('soon', left < WARN_MS);
     if (left < WARN_MS && !this.#warned) {
       this.#warned = true;
       announce(`The question expires in ${Math.ceil(left / 1000)} seconds.`);
-    }
-    if (performance.now() >= this.#armedAt) {
-      this.#parts.buttons
-        .querySelectorAll('[data-answer][aria-disabled]')
-        .forEach((button) => button.removeAttribute('aria-disabled'));
     }
     // The server's word comes as an event; this is for a lost one.
     if (left === 0 && this.#state === 'open') this.#questions.refresh();
   }
 
+  get #isConnected() {
+    return this.#live.state === 'live';
+  }
+
+  /** Says inside the dialog what the page behind it says of the server. */
+  #notice() {
+    if (!this.#parts.notices) return;
+    const notices = questionNotices(this.#live);
+    const known = [...this.#parts.notices.children].map((notice) => notice.key);
+    keyed(
+      this.#parts.notices,
+      notices,
+      ({ text }) => text,
+      ({ kind, text }) => h('p', { class: `notice ${kind}` }, text),
+    );
+    const fresh = notices.find(({ text }) => !known.includes(text));
+    if (this.isOpen && fresh) announce(fresh.text, true);
+    this.#tick();
+  }
+
+  /** Takes over what the server says; its clock may have gone on while no connection was there. */
+  #loaded() {
+    const open = new Map(this.#questions.list.map((item) => [item.request_id, item]));
+    this.#later.forEach((id) => !open.has(id) && this.#later.delete(id));
+    const fresh = open.get(this.#question?.request_id);
+    if (fresh) this.#question.deadline = fresh.deadline;
+  }
+
   #count() {
     if (!this.#parts.count) return;
+    if (this.#state === 'open') {
+      const others = alsoWaiting(this.#question, this.#questions.list);
+      put(this.#parts.also, alsoText(this.#question, others));
+    }
     const ids = this.#questions.list.map((item) => item.request_id);
     const at = ids.indexOf(this.#question?.request_id);
     put(
@@ -384,13 +378,4 @@ export class QuestionDialog {
       ids.length > 1 && at >= 0 ? `Question ${at + 1} of ${ids.length}` : 'Question',
     );
   }
-}
-
-function parts(details) {
-  return [questionFacts(details), filesPart(details), inputPart(details), callFacts(details)];
-}
-
-/** Whether somebody writes into a field; a dialog would take the rest of the word. */
-function isTyping() {
-  return document.activeElement?.matches('input, textarea, select') ?? false;
 }

@@ -37,14 +37,14 @@ export function parse(diff) {
   return lines;
 }
 
-/** Shows a diff. */
+/** Shows a diff. It has no scroll box of its own: the dialog has one. */
 export function diffTable(diff, label) {
   const lines = parse(diff);
   const body = h('tbody');
   const more = h('div');
   const box = h(
     'div',
-    { class: 'diff', tabindex: '0', role: 'group', 'aria-label': label },
+    { class: 'diff', tabindex: '-1', role: 'group', 'aria-label': label },
     h(
       'table',
       {},

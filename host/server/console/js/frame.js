@@ -2,6 +2,7 @@
 
 import { byId, h, keyed, put } from './dom.js';
 import { count } from './format.js';
+import { pageNotices } from './notices.js';
 
 const CONNECTION = {
   starting: 'Starting',
@@ -11,27 +12,17 @@ const CONNECTION = {
   lost: 'Not connected',
   stopped: 'Signed out',
 };
-const SLOW = 'The stream of events does not open.';
-// A browser that lets no tabs share a stream keeps only six connections to one address.
-const MANY = ' If the console is open in more than five tabs, close some.';
-const LOST =
-  'The connection to the server is lost, so this page may be out of date. It connects again ' +
-  'by itself.';
 const UNWRITTEN = 'The journal cannot be written, so calls that change something are refused.';
 
 export class Frame {
   #app;
-  #health = null;
   /** Why the sign-out did not work. */
   #stays = null;
 
   constructor(app) {
     this.#app = app;
     app.live.addEventListener('state', () => this.#show());
-    app.live.addEventListener('health', ({ detail }) => {
-      this.#health = detail;
-      this.#show();
-    });
+    app.live.addEventListener('health', () => this.#show());
     app.questions.addEventListener('change', () => this.#show());
     byId('sign-out').addEventListener('click', () => this.#signOut());
   }
@@ -95,18 +86,7 @@ export class Frame {
 
   #banners(waiting) {
     const { live } = this.#app;
-    const banners = [];
-    if (live.state === 'lost') {
-      banners.push({
-        kind: 'lost',
-        label: 'Connection',
-        text: LOST,
-      });
-    }
-    if (live.state === 'slow') {
-      const text = live.shared ? SLOW : SLOW + MANY;
-      banners.push({ kind: 'lost', label: 'Connection', text });
-    }
+    const banners = pageNotices(live);
     if (this.#stays !== null) {
       banners.push({
         kind: 'stays',
@@ -114,14 +94,7 @@ export class Frame {
         text: `You are still signed in: ${this.#stays}`,
       });
     }
-    if (this.#health?.status === 'draining') {
-      banners.push({
-        kind: 'draining',
-        label: 'Server',
-        text: 'The server is stopping: it takes no new calls.',
-      });
-    }
-    const journal = this.#health?.journal;
+    const journal = live.health?.journal;
     if (journal?.state === 'failing') {
       banners.push({
         kind: 'journal',

@@ -6,6 +6,8 @@ import { Stream } from './stream.js';
 import { canShare, Tabs } from './tabs.js';
 
 const LOOK_MS = 20_000;
+// The event by which a server says that it ends soon.
+const STOPS = 'server.draining';
 
 /**
  * Dispatches `event` (detail: `{name, data}`), `resync` when events may be missing, `state`,
@@ -13,6 +15,8 @@ const LOOK_MS = 20_000;
  */
 export class Live extends EventTarget {
   state = 'starting';
+  /** What the server said last of its own state, as `/readyz` has it. */
+  health = null;
   /** Whether the tabs share one stream. */
   shared = canShare;
   #stream = new Stream((message) => this.#tell(message));
@@ -27,6 +31,10 @@ export class Live extends EventTarget {
   constructor() {
     super();
     window.addEventListener('online', () => this.now());
+    // A browser keeps a page that was left, for "back". The stream of such a page would tell the
+    // server that somebody still looks.
+    window.addEventListener('pagehide', () => this.#sleep());
+    window.addEventListener('pageshow', ({ persisted }) => persisted && this.#wake());
   }
 
   /** Connects, and stays connected. */
@@ -34,18 +42,19 @@ export class Live extends EventTarget {
     if (this.#wanted) return;
     this.#wanted = true;
     this.#last = null;
-    this.#become('connecting');
-    this.#tabs.start();
-    this.#look = setInterval(() => this.#lookAfter(), LOOK_MS);
-    this.#lookAfter();
+    this.#wake();
   }
 
   /** Ends the stream, as when nobody is signed in. */
   stop() {
     this.#wanted = false;
-    clearInterval(this.#look);
-    this.#tabs.stop();
+    this.#sleep();
     this.#become('stopped');
+  }
+
+  /** Whether the server takes no new calls, because it ends soon. */
+  get stops() {
+    return this.health?.status === 'draining';
   }
 
   /** Tries again at once. */
@@ -58,6 +67,19 @@ export class Live extends EventTarget {
   /** Tells the other tabs that nobody is signed in any more. */
   signOut() {
     this.#tabs.tell({ kind: 'signed-out' });
+  }
+
+  #wake() {
+    if (!this.#wanted) return;
+    this.#become('connecting');
+    this.#tabs.start();
+    this.#look = setInterval(() => this.#lookAfter(), LOOK_MS);
+    this.#lookAfter();
+  }
+
+  #sleep() {
+    clearInterval(this.#look);
+    this.#tabs.stop();
   }
 
   #lead(leads) {
@@ -94,6 +116,7 @@ export class Live extends EventTarget {
     if (!this.#pass(id)) return;
     try {
       this.#say('event', { name, data: JSON.parse(text) });
+      if (name === STOPS) this.#learn({ ...this.health, status: 'draining' });
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
       this.#say('resync');
@@ -112,7 +135,7 @@ export class Live extends EventTarget {
   async #lookAfter() {
     this.#tabs.look();
     try {
-      this.#say('health', await get(['readyz'], { accepts: [503] }));
+      this.#learn(await get(['readyz'], { accepts: [503] }));
       await get(['confirmations'], {});
     } catch (error) {
       if (error.status === 0 && this.#tabs.leads) this.#stream.lost();
@@ -124,7 +147,15 @@ export class Live extends EventTarget {
     this.state = state;
     this.#say('state', state);
     // The first events after `now` may have been missed, and others while nobody listened.
-    if (state === 'live') this.#say('resync');
+    if (state !== 'live') return;
+    this.#say('resync');
+    // It may be another server than before.
+    if (this.health !== null) this.#lookAfter();
+  }
+
+  #learn(health) {
+    this.health = health;
+    this.#say('health', health);
   }
 
   #say(type, detail) {

@@ -1,12 +1,12 @@
 // Starts the console: signs in, keeps the stream of events, and shows the view of the address.
 
 import { announce } from './announce.js';
-import { post, whenSignedOut } from './api.js';
+import { get, post, whenSignedOut } from './api.js';
 import { QuestionDialog } from './dialog.js';
 import { byId, h, put } from './dom.js';
 import { Frame } from './frame.js';
 import { Live } from './live.js';
-import { keepPageKey, whenPageKeyChanges } from './page-key.js';
+import { keepPageKey, pageKey, whenPageKeyChanges } from './page-key.js';
 import { nothing } from './parts.js';
 import { Progress } from './progress.js';
 import { Questions } from './questions.js';
@@ -19,7 +19,7 @@ import { view as now } from './views/now.js';
 import { view as plugins } from './views/plugins.js';
 import { view as session } from './views/session.js';
 import { view as sessions } from './views/sessions.js';
-import { signedOut } from './views/signed-out.js';
+import { signedInAlready, signedOut } from './views/signed-out.js';
 
 // A program that mounts the console in its own application has no login of the console.
 const OTHER_LOGIN =
@@ -31,7 +31,7 @@ const live = new Live();
 const questions = new Questions(live);
 const progress = new Progress(live);
 const stage = new Stage(live);
-const dialog = new QuestionDialog(questions, () => {
+const dialog = new QuestionDialog(questions, live, () => {
   // The address of a question is left with its dialog.
   if (parse(location.hash).name === 'question') location.replace('#/now');
   dialog.offer();
@@ -100,6 +100,14 @@ async function signIn(code) {
     const login = await post(['login'], { code });
     keepPageKey(login.page_key);
   } catch (error) {
+    if (await hasLogin()) {
+      frame.reveal();
+      frame.mark('');
+      live.start();
+      const page = signedInAlready();
+      stage.still(page.title, page.content);
+      return;
+    }
     signedIn = true;
     signOut({ error });
     return;
@@ -108,6 +116,17 @@ async function signIn(code) {
   location.replace('#/now');
   begin();
   announce('Signed in.');
+}
+
+/** Whether this browser is signed in, whatever became of a link. */
+async function hasLogin() {
+  if (pageKey() === null) return false;
+  try {
+    await get(['confirmations']);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function begin() {

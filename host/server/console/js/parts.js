@@ -39,6 +39,11 @@ export function stateBadge(call) {
   return h('span', { class: 'badge state', 'data-state': state }, text.replaceAll('_', ' '));
 }
 
+/** Who makes a call: the name that its client claims, or else the id of its token. */
+export function clientName(item) {
+  return item.client_name ?? item.client ?? null;
+}
+
 /** Names with their values; those without a value are left out. */
 export function facts(pairs) {
   const rows = pairs.filter(([, value]) => ![null, undefined, false, ''].includes(value));
@@ -77,10 +82,11 @@ export function digest(text) {
 
 /**
  * A text of any length in a box. Beyond `limit` characters it is cut, with a button for the rest;
- * what the server itself has cut is said below.
+ * what the server itself has cut is said below. A box that `grows` has no scroll bar.
  */
-export function longText(text, { limit = 4000, label, serverCut = false, size = null } = {}) {
-  const box = h('pre', { class: 'text', tabindex: '0', role: 'group', 'aria-label': label });
+export function longText(text, { limit = 4000, label, grows = false, serverCut = false, size = null } = {}) {
+  const tabindex = grows ? '-1' : '0';
+  const box = h('pre', { class: grows ? 'text grows' : 'text', tabindex, role: 'group', 'aria-label': label });
   const parts = [box];
   const first = cut(text, limit);
   box.append(shown(first, true));

@@ -18,7 +18,20 @@ const DECISIONS = {
   nobody: 'refused, because nobody could be asked',
   deferred: 'left to the client, which will ask again',
 };
-const CHANGES = { create: 'new file', modify: 'changed', delete: 'deleted', unknown: 'may change' };
+// Nouns, which are right before the answer and after it.
+const CHANGES = { create: 'new file', modify: 'change', delete: 'deletion', unknown: 'may change' };
+const WOULD = {
+  create: 'would be created',
+  modify: 'would change',
+  delete: 'would be deleted',
+  unknown: 'would be changed or deleted',
+};
+const REFUSALS = ['deny', 'timeout', 'cancelled', 'nobody'];
+
+const NO_FILE = {
+  write: 'The input names no file, so what this call changes cannot be shown in advance.',
+  execute: 'The files that a command changes cannot be shown in advance.',
+};
 
 /** What became of a question, as the end of a sentence. */
 export function outcome(decision) {
@@ -86,9 +99,10 @@ export function callFacts(question) {
 export function inputPart(details) {
   const body =
     details.input === null
-      ? longText(details.input_summary, { label: 'Summary of the input' })
+      ? longText(details.input_summary, { label: 'Summary of the input', grows: true })
       : longText(pretty(details.input), {
           label: 'Input',
+          grows: true,
           limit: 6000,
           serverCut: details.input_truncated,
           size: details.input_bytes,
@@ -100,27 +114,27 @@ export function inputPart(details) {
 export function filesPart(details) {
   if (details.files === null) return null;
   if (details.files.length === 0) {
-    const warns = ['write', 'execute'].includes(details.class);
-    return (
-      warns &&
-      h(
-        'section',
-        {},
-        h('h3', {}, 'Files'),
-        h(
-          'p',
-          { class: 'note' },
-          'The input names no file, so what this call changes cannot be shown in advance.',
-        ),
-      )
-    );
+    const note = NO_FILE[details.class];
+    return note && h('section', {}, h('h3', {}, 'Files'), h('p', { class: 'note' }, note));
   }
   return h(
     'section',
     {},
-    h('h3', {}, `${count(details.files.length, 'file')} would change`),
+    h('h3', { class: 'files-heading' }, filesHeading(details.files)),
     details.files.map(file),
   );
+}
+
+/** What would happen to the files, or, after a decision, did not. */
+export function filesHeading(files, decision = null) {
+  const named = count(files.length, 'file');
+  if (decision !== null) {
+    return REFUSALS.includes(decision) ? `${named} not changed` : 'Files of this call';
+  }
+  const kinds = new Set(files.map(({ change }) => change));
+  if (kinds.size === 1) return `${named} ${WOULD[files[0].change] ?? WOULD.unknown}`;
+  const deletes = kinds.has('delete') || kinds.has('unknown');
+  return `${named} ${deletes ? WOULD.unknown : WOULD.modify}`;
 }
 
 function file(change) {

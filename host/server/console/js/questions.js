@@ -8,7 +8,7 @@ const REST_MS = 100;
 const LOOK_MS = 20_000;
 
 /**
- * Dispatches `change` when the list is another one, `added` (detail: a question) for each new one,
+ * Dispatches `loaded` when the server has told the list, `change` when it is another one, `added` (detail: a question) for each new one,
  * and `over` (detail: `{requestId, decision}`) when one is settled.
  */
 export class Questions extends EventTarget {
@@ -84,6 +84,7 @@ export class Questions extends EventTarget {
     const gone = [...this.#open.keys()].filter((id) => !fresh.has(id));
     this.#open = fresh;
     this.loaded = true;
+    this.#say('loaded');
     if (added.length > 0 || gone.length > 0) this.#say('change');
     gone.forEach((requestId) => this.#say('over', { requestId, decision: null }));
     added.forEach((question) => this.#say('added', question));

@@ -67,3 +67,11 @@ export function short(text, limit = 80) {
   const all = String(text ?? '');
   return all.length > limit ? `${cut(all, limit)}…` : all;
 }
+
+/** Returns a text of the server as a sentence of its own. */
+export function asSentence(text) {
+  const whole = String(text ?? '').trim();
+  // Only a plain word: a name keeps its letters.
+  const begun = whole.replace(/^[a-z]+(?=[ ,])/, (word) => word[0].toUpperCase() + word.slice(1));
+  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
+}

@@ -1,6 +1,7 @@
 // The page for people who are not signed in: how to get a link.
 
 import { h } from '../dom.js';
+import { asSentence } from '../text.js';
 
 /**
  * Makes the page. `error` is why a link did not work, and `left` is true after a sign-out.
@@ -54,9 +55,25 @@ function why(error, left) {
       'p',
       { class: 'problem', role: 'alert' },
       h('strong', {}, 'This link did not sign you in. '),
-      error.message,
+      asSentence(error.message),
     );
   }
   if (left) return h('p', {}, 'This browser is signed out, in all tabs.');
   return h('p', {}, 'This page needs a sign-in link, which the server gives out.');
+}
+
+/** The page for a link that did not work, in a browser that is signed in already. */
+export function signedInAlready() {
+  return {
+    title: 'You are signed in',
+    content: [
+      h(
+        'p',
+        {},
+        'This link does not work any more. You need none, because this browser is signed in ',
+        'already.',
+      ),
+      h('p', {}, h('a', { class: 'button', href: '#/now' }, 'Open the console')),
+    ],
+  };
 }
