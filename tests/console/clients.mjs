@@ -19,8 +19,14 @@ export const clients = (place) => ({
       const page = await place.window();
       await page.goto(`${options.url}/#/call/${key}`);
       await live(page);
+      await page.locator('.call-head dd', { hasText: /^name-.* token-/ }).waitFor();
+      await sound(page, `mcp-call-${revision}`);
+      await page.goto(`${options.url}/#/history`);
+      await page.locator('tbody tr').first().locator('.source', { hasText: 'name-' }).waitFor();
+      await page.goto(`${options.url}/#/call/${key}`);
       await page.locator('.call-head a', { hasText: /^mcp-/ }).click();
-      await page.getByRole('heading', { name: /^name-/ }).waitFor();
+      await page.getByRole('heading', { name: /^mcp-/ }).waitFor();
+      await page.locator('dd', { hasText: /^name-/ }).waitFor();
       await page.getByText('MCP over HTTP').waitFor();
       await page.getByText(revision, { exact: true }).waitFor();
       await page.locator('tbody tr', { hasText: 'read_file' }).waitFor();

@@ -10,11 +10,13 @@
 // needs a server whose questions are open for at most 30 s; the others need more time.
 
 import { clients } from './clients.mjs';
+import { dialog } from './dialog.mjs';
 import { accessible, check, live, options, Place, sound } from './place.mjs';
 import { ALLOW, ARMED, DONE, HOSTILE, MARKUP, OVER } from './place.mjs';
 import { ports } from './ports.mjs';
 import { questions } from './questions.mjs';
 import { tabs } from './tabs.mjs';
+import { views } from './views.mjs';
 
 const VIEWS = ['now', 'history', 'charts', 'plugins', 'sessions'];
 
@@ -183,6 +185,14 @@ const SCENARIOS = {
       JSON.stringify((await ended).body.error).includes('confirmation_timeout'),
       'the call ends',
     );
+    await page.keyboard.press('Escape');
+    // Who comes later learns that there was a question.
+    await page.getByText(/^\d+ questions? ended without an answer in the last hour/).waitFor();
+    await sound(page, 'now-missed');
+    await accessible(page, 'a missed question');
+    await page.getByRole('link', { name: 'Their calls' }).click();
+    await page.waitForURL(/outcome=confirmation_timeout/);
+    await page.locator('tbody tr', { hasText: 'confirmation timeout' }).first().waitFor();
     return '';
   },
 
@@ -255,8 +265,11 @@ const SCENARIOS = {
     const page = await open('sessions');
     const row = page.locator('tr', { hasText: session });
     await row.getByRole('button', { name: /^Close/ }).click();
-    const dialog = page.getByRole('dialog', { name: 'Close this session?' });
+    const dialog = page.getByRole('dialog', { name: `Close session ${session}?` });
+    await sound(page, 'session-closing');
     await accessible(page, 'closing a session');
+    await dialog.getByRole('button', { name: 'Keep it open' }).click();
+    await row.getByRole('button', { name: `Close session ${session}` }).click();
     await dialog.getByRole('button', { name: 'Close the session' }).click();
     await row.getByText('closed').waitFor();
   },
@@ -340,7 +353,10 @@ const SCENARIOS = {
   },
 };
 
-Object.assign(SCENARIOS, questions(place), tabs(place), ports(place), clients(place));
+Object.assign(
+  SCENARIOS,
+  ...[questions, dialog, views, tabs, ports, clients].map((scenarios) => scenarios(place)),
+);
 
 async function settled(page) {
   await page.waitForSelector('.body:not([aria-busy])');

@@ -114,13 +114,24 @@ export class Wire {
 export class Place {
   errors = [];
   #files = 0;
+  #proxy = '';
   wire = new Wire();
 
   async open() {
-    const server = await this.wire.listen();
-    // Without this bypass rule a browser asks a proxy for no address of its own machine.
-    const proxy = { server, bypass: '<-loopback>' };
-    this.browser = await chromium.launch({ executablePath: options.browser, args: FLAGS, proxy });
+    this.#proxy = await this.wire.listen();
+    this.browser = await this.launch();
+  }
+
+  /** Starts a browser behind the wire, without these switches of the driver. */
+  launch(without = []) {
+    return chromium.launch({
+      executablePath: options.browser,
+      args: FLAGS,
+      // Scroll bars take room in most browsers.
+      ignoreDefaultArgs: ['--hide-scrollbars', ...without],
+      // Without this bypass rule a browser asks a proxy for no address of its own machine.
+      proxy: { server: this.#proxy, bypass: '<-loopback>' },
+    });
   }
 
   async close() {

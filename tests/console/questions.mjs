@@ -1,6 +1,6 @@
 // Scenarios of the dialog that asks: nothing is allowed by accident, and no question stays hidden.
 
-import { accessible, ALLOW, ARMED, check, live, options, OVER, sound } from './place.mjs';
+import { accessible, ALLOW, ARMED, check, DONE, live, options, OVER, sound } from './place.mjs';
 
 export const questions = (place) => ({
   async nothing_is_allowed_by_accident() {
@@ -27,6 +27,19 @@ export const questions = (place) => ({
     const now = await place.api('GET', `/confirmations/${second.request_id}`);
     check(now.body.resolution === null, 'a click as the question appears answers nothing');
     await place.answer(second, 'deny');
+  },
+
+  async answered_question_is_not_offered_again() {
+    const page = await open(place);
+    await place.asked();
+    // The list of open questions is late: it still has what has just been answered.
+    const { body } = await place.api('GET', '/confirmations');
+    await page.route('**/confirmations', (route) => route.fulfill({ json: body }));
+    await page.waitForSelector(ARMED);
+    await page.locator(ALLOW).click();
+    await page.waitForSelector(DONE);
+    await page.keyboard.press('Escape');
+    await page.locator('#question').waitFor({ state: 'hidden' });
   },
 
   async next_question_is_offered_after_an_answer_elsewhere() {

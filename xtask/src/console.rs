@@ -24,8 +24,16 @@ use std::time::Duration;
 /// The folder of the driver.
 const SOURCES: &str = "tests/console";
 /// The files of the driver.
-const DRIVER: [&str; 6] =
-    ["drive.mjs", "place.mjs", "questions.mjs", "tabs.mjs", "ports.mjs", "clients.mjs"];
+const DRIVER: [&str; 8] = [
+    "drive.mjs",
+    "place.mjs",
+    "questions.mjs",
+    "dialog.mjs",
+    "views.mjs",
+    "tabs.mjs",
+    "ports.mjs",
+    "clients.mjs",
+];
 /// The names of a browser that the driver can use, in order of preference.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 /// The text before the link in the output of the server.

@@ -70,6 +70,7 @@ static FILES: &[File] = &files![
     "js/views/call.js",
     "js/views/calls-table.js",
     "js/views/charts.js",
+    "js/views/first-steps.js",
     "js/views/history.js",
     "js/views/now.js",
     "js/views/plugins.js",

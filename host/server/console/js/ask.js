@@ -3,9 +3,9 @@
 import { byId, h, put } from './dom.js';
 
 /** Asks, and runs `act` if the answer is yes. The focus is on "no". */
-export function ask(title, text, yes, act) {
+export function ask(title, text, { yes, no: keep }, act) {
   const dialog = byId('ask');
-  const no = h('button', { type: 'button', onclick: () => dialog.close() }, 'Cancel');
+  const no = h('button', { type: 'button', onclick: () => dialog.close() }, keep);
   put(
     dialog,
     h('h2', { id: 'ask-title' }, title),

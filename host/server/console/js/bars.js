@@ -76,17 +76,23 @@ export function rangeBar({ p50, p90, p99, max }, scale, label) {
   );
 }
 
-/** The axis of range bars. */
+/** The axis of range bars. A narrow one has no room for more than five labels. */
 export function axis(scale, words) {
+  const last = scale.ticks.length - 1;
+  const step = Math.ceil(last / 4);
+  // The outer labels stay inside of the bar.
+  const anchor = (index) => (index === 0 ? 'start' : index === last ? 'end' : 'middle');
   return svg(
     'svg',
     { class: 'bar axis', height: 16, width: '100%', 'aria-hidden': 'true', focusable: 'false' },
-    scale.ticks.map((tick) =>
-      svg(
-        'text',
-        { x: `${scale.at(tick)}%`, y: 12, class: 'tick', 'text-anchor': 'middle' },
-        words(tick),
-      ),
+    scale.ticks.map(
+      (tick, index) =>
+        index % step === 0 &&
+        svg(
+          'text',
+          { x: `${scale.at(tick)}%`, y: 12, class: 'tick', 'text-anchor': anchor(index) },
+          words(tick),
+        ),
     ),
   );
 }

@@ -8,7 +8,7 @@ const SVG = 'http://www.w3.org/2000/svg';
 const ATTRIBUTES = new Set(
   [
     'autocomplete checked class colspan cx cy d datetime dir disabled dominant-baseline',
-    'focusable for height hidden id inputmode lang maxlength name open placeholder',
+    'focusable for height hidden id inputmode label lang list maxlength name open placeholder',
     'preserveAspectRatio r role rows rx scope selected spellcheck start tabindex text-anchor',
     'title type value viewBox width x x1 x2 y y1 y2',
   ].flatMap((names) => names.split(' ')),

@@ -5,6 +5,7 @@ import { h, keyed, put } from '../dom.js';
 import { bytes, count, duration, number, time } from '../format.js';
 import {
   classBadge,
+  clientName,
   digest,
   facts,
   longText,
@@ -19,6 +20,8 @@ import { short } from '../text.js';
 import { callsTable } from './calls-table.js';
 import { cancel } from './now.js';
 import { timeline } from './timeline.js';
+
+const OPEN = ['waiting', 'running'];
 
 export const view = {
   title: () => 'Call',
@@ -54,11 +57,11 @@ const SECTIONS = {
         'The server ended while this call ran. Nobody knows whether it finished, so look at what ',
         'it may have changed.',
       ),
-    ['waiting', 'running'].includes(call.state) && cancelButton(call),
+    OPEN.includes(call.state) && cancelButton(call),
     facts([
       ['Plugin', call.plugin ? quoted(call.plugin) : 'part of the program'],
       ['Plugin file', digest(call.digest)],
-      ['Client', call.client && quoted(call.client)],
+      ['Client', clientName(call) && client(call)],
       [
         'Session',
         call.session_id &&
@@ -99,7 +102,9 @@ const SECTIONS = {
 
   output: (call) => [
     h('h2', {}, 'Output'),
-    call.output === null && call.output_other.length === 0 ? nothing('No output.') : null,
+    call.output === null && call.output_other.length === 0
+      ? nothing(OPEN.includes(call.state) ? 'No output so far.' : 'No output.')
+      : null,
     call.output !== null &&
       longText(call.output, {
         label: 'Output',
@@ -216,7 +221,10 @@ function sections(call) {
     { name: 'head', data: head(call) },
     error && { name: 'error', data: error },
     { name: 'input', data: { input, input_truncated, input_bytes, input_digest } },
-    { name: 'output', data: { output, output_truncated, output_bytes, output_other } },
+    {
+      name: 'output',
+      data: { output, output_truncated, output_bytes, output_other, state: call.state },
+    },
     changed && {
       name: 'changes',
       data: { files_modified, files_modified_unlisted, command_executed },
@@ -236,6 +244,7 @@ const HEAD = [
   'session_id',
   'turn_id',
   'client',
+  'client_name',
   'tool',
   'plugin',
   'class',
@@ -250,6 +259,13 @@ const HEAD = [
 ];
 
 const head = (call) => Object.fromEntries(HEAD.map((key) => [key, call[key]]));
+
+/** The name that the client claims, and the id of its token in short. */
+function client(call) {
+  const name = quoted(short(clientName(call), 120));
+  if (!call.client_name || !call.client) return name;
+  return [name, ' ', h('code', { class: 'detail', title: call.client }, short(call.client, 14))];
+}
 
 function cancelButton(call) {
   const trouble = h('div');

@@ -2,7 +2,7 @@
 
 import { h } from '../dom.js';
 import { duration, time } from '../format.js';
-import { classBadge, quoted, stateBadge, table } from '../parts.js';
+import { classBadge, clientName, quoted, stateBadge, table } from '../parts.js';
 import { place } from '../router.js';
 import { short } from '../text.js';
 
@@ -40,7 +40,7 @@ export function callsTable({ caption, empty, more = [] }) {
 }
 
 function who(call) {
-  const name = call.client ?? (call.session_id ? short(call.session_id, 24) : null);
+  const name = clientName(call) ?? (call.session_id ? short(call.session_id, 24) : null);
   if (name === null) return '–';
   return call.session_id
     ? h('a', { href: place('session', call.session_id) }, quoted(short(name, 40)))

@@ -1,7 +1,8 @@
 // *History*: all calls that the journal keeps, with filters and pages.
 
-import { get } from '../api.js';
+import { get, Problem } from '../api.js';
 import { h, put } from '../dom.js';
+import { quoted } from '../parts.js';
 import { CALL_EVENTS } from '../progress.js';
 import { place } from '../router.js';
 import { callsTable } from './calls-table.js';
@@ -27,6 +28,15 @@ const OUTCOMES = {
   ],
 };
 const CLASSES = ['none', 'read', 'write', 'execute', 'network'];
+// The fields with names, and the names that are known.
+const NAMES = {
+  tool: async () => (await get(['plugins'])).items.flatMap(({ tools }) => tools.map(named)),
+  session: async () =>
+    (await get(['sessions'], { parameters: { limit: 200 } })).items.map(({ id, client }) => ({
+      name: id,
+      label: client,
+    })),
+};
 const FILTERS = ['q', 'tool', 'class', 'outcome', 'session', 'period'];
 
 export const view = {
@@ -44,6 +54,8 @@ export const view = {
   },
   build,
 };
+
+const named = ({ name, title }) => ({ name, label: title });
 
 function build(body, route) {
   const list = callsTable({ caption: 'Calls, the newest first', empty: 'No call matches.' });
@@ -66,7 +78,33 @@ function build(body, route) {
   };
 }
 
+/** Returns the known name that a text means: itself, or the only one of which it is a part. */
+function meant(text, names) {
+  if (text === '' || names.includes(text)) return text;
+  const low = text.toLowerCase();
+  const same = names.filter((name) => name.toLowerCase() === low);
+  const close = parts(text, names);
+  return same[0] ?? (close.length === 1 ? close[0] : text);
+}
+
+/** A list of the known names, which fills itself. Without them a field takes whole names. */
+function nameList(field) {
+  const list = h('datalist', { id: `names-${field}` });
+  const names = [];
+  NAMES[field]()
+    .then((items) => {
+      names.push(...new Set(items.map(({ name }) => name)));
+      put(list, items.map(({ name, label }) => h('option', { value: name, label })));
+    })
+    .catch((error) => {
+      if (!(error instanceof Problem)) throw error;
+    });
+  return { list, names };
+}
+
 function filters(values) {
+  const known = { tool: nameList('tool'), session: nameList('session') };
+  const trouble = h('p', { class: 'note warn', role: 'status' });
   const field = (name, label, control) =>
     h('div', { class: `field ${name}` }, h('label', { for: `filter-${name}` }, label), control);
   const input = (name, label) =>
@@ -78,6 +116,7 @@ function filters(values) {
         name,
         type: name === 'q' ? 'search' : 'text',
         value: values[name] ?? '',
+        list: known[name] && `names-${name}`,
         autocomplete: 'off',
         spellcheck: 'false',
       }),
@@ -100,8 +139,14 @@ function filters(values) {
         event.preventDefault();
         const { elements } = event.target;
         const given = Object.fromEntries(
-          FILTERS.map((name) => [name, elements[name].value.trim()]),
+          FILTERS.map((name) => [
+            name,
+            meant(elements[name].value.trim(), known[name]?.names ?? []),
+          ]),
         );
+        const unclear = Object.keys(known).find((name) => isUnclear(given[name], known[name]));
+        put(trouble, unclear && choices(unclear, given[unclear], known[unclear].names));
+        if (unclear) return;
         location.hash = place('history', '', given);
       },
     },
@@ -134,7 +179,31 @@ function filters(values) {
       h('button', { type: 'submit', class: 'primary', 'data-focus': 'search' }, 'Search'),
       h('a', { class: 'button', href: '#/history' }, 'Clear'),
     ),
+    known.tool.list,
+    known.session.list,
+    trouble,
   );
+}
+
+/** Whether a text is a part of several known names, and none of them. */
+function isUnclear(text, { names }) {
+  return text !== '' && !names.includes(text) && parts(text, names).length > 1;
+}
+
+function parts(text, names) {
+  return names.filter((name) => name.toLowerCase().includes(text.toLowerCase()));
+}
+
+function choices(field, text, names) {
+  const found = parts(text, names);
+  const more = found.length > 6 ? ', …' : '';
+  return [
+    `More than one ${field} matches `,
+    quoted(text),
+    ': ',
+    found.slice(0, 6).map((name, index) => [index > 0 && ', ', quoted(name, 'name')]),
+    `${more}. Choose one.`,
+  ];
 }
 
 function outcomeGroup(label, options) {

@@ -3,21 +3,35 @@
 import { get, post } from '../api.js';
 import { announce } from '../announce.js';
 import { h, keyed, put } from '../dom.js';
-import { countdown, count } from '../format.js';
-import { classBadge, nothing, problemBox, quoted } from '../parts.js';
+import { countdown, count, number } from '../format.js';
+import { classBadge, clientName, nothing, problemBox, quoted } from '../parts.js';
 import { CALL_EVENTS, since } from '../progress.js';
 import { Questions } from '../questions.js';
 import { place } from '../router.js';
 import { short } from '../text.js';
+import { firstSteps } from './first-steps.js';
 
 const SHOWN = 100;
+const HOUR_MS = 3600e3;
+// How a call ends whose question has expired.
+const MISSED = 'confirmation_timeout';
 
 export const view = {
   title: () => 'Now',
   every: 15_000,
   stale: ({ name }) => CALL_EVENTS.has(name),
-  load: (route, app, signal) =>
-    get(['calls'], { parameters: { outcome: 'open', limit: SHOWN }, signal }),
+  async load(route, app, signal) {
+    const calls = (parameters) => get(['calls'], { parameters, signal });
+    const since = new Date(Date.now() - HOUR_MS).toISOString();
+    const [open, missed, any] = await Promise.all([
+      calls({ outcome: 'open', limit: SHOWN }),
+      calls({ outcome: MISSED, since, limit: SHOWN }),
+      route.isKnown ? null : calls({ limit: 1 }),
+    ]);
+    // Asked again only until there is a call.
+    route.isKnown ||= any.items.length > 0;
+    return { open, missed, isFirst: !route.isKnown };
+  },
   build,
 };
 
@@ -27,10 +41,13 @@ function build(body, route, app) {
   const running = h('ul', { class: 'cards', 'aria-labelledby': 'running' });
   const noCall = nothing('No call runs.');
   const more = h('p', { class: 'note' });
+  const missed = h('p', { class: 'note missed' });
+  const first = h('div');
   put(
     body,
-    h('section', {}, h('h2', { id: 'waiting' }, 'Waiting for an answer'), asking, noQuestion),
+    h('section', {}, h('h2', { id: 'waiting' }, 'Waiting for an answer'), asking, noQuestion, missed),
     h('section', {}, h('h2', { id: 'running' }, 'Running'), running, noCall, more),
+    first,
   );
 
   const showQuestions = () => {
@@ -61,7 +78,11 @@ function build(body, route, app) {
   app.progress.addEventListener('change', tick);
   showQuestions();
 
-  const show = ({ items, next_cursor: rest }) => {
+  const show = ({ open: { items, next_cursor: rest }, missed: late, isFirst }) => {
+    put(missed, late.items.length > 0 && missedLine(late));
+    // Kept, so that a text that somebody marks in it stays marked.
+    if (isFirst && !first.hasChildNodes()) put(first, firstSteps());
+    else if (!isFirst) put(first);
     const calls = items.filter((call) => call.state === 'running');
     noCall.hidden = calls.length > 0;
     running.hidden = calls.length === 0;
@@ -83,6 +104,19 @@ function build(body, route, app) {
   return show;
 }
 
+function missedLine({ items, next_cursor: rest }) {
+  const more = rest ? ' or more' : '';
+  return [
+    `${number(items.length)}${more} ${items.length === 1 ? 'question' : 'questions'} ended `,
+    'without an answer in the last hour. ',
+    h(
+      'a',
+      { href: place('history', '', { outcome: MISSED, period: 'hour' }), 'data-focus': 'missed' },
+      'Their calls',
+    ),
+  ];
+}
+
 function questionCard(question, app) {
   return h(
     'li',
@@ -97,7 +131,7 @@ function questionCard(question, app) {
     h('p', { class: 'from' }, origin(question)),
     h('code', { class: 'preview' }, short(question.input_summary, 300)),
     question.projected_modifications.length > 0 &&
-      h('p', {}, 'Would change ', listed(question.projected_modifications)),
+      h('p', {}, 'Would change or delete ', listed(question.projected_modifications)),
     h(
       'p',
       { class: 'actions' },
@@ -152,7 +186,7 @@ function callCard(call) {
 function origin(item) {
   return [
     item.plugin ? ['plugin ', quoted(item.plugin)] : 'part of the program',
-    item.client && [' · for ', quoted(item.client)],
+    clientName(item) && [' · for ', quoted(short(clientName(item), 60))],
     item.session_id && [
       ' · session ',
       h('a', { href: place('session', item.session_id) }, quoted(short(item.session_id, 40))),

@@ -61,11 +61,12 @@ function head(session, trouble, app) {
     h(
       'div',
       { class: 'line' },
-      h('h2', {}, quoted(short(session.client ?? session.id, 120), 'name')),
+      h('h2', {}, quoted(short(session.id, 120), 'name')),
       sessionState(session),
     ),
     facts([
-      ['Session', h('code', {}, short(session.id, 260))],
+      ['Client', session.client && quoted(short(session.client, 120))],
+      ['Session', session.id.length > 120 && h('code', {}, short(session.id, 260))],
       ['Calls come by', way(session)],
       ['Protocol', session.protocol && h('code', {}, short(session.protocol, 40))],
       ['Client id', session.client_id && h('code', {}, short(session.client_id, 120))],

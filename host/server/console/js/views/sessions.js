@@ -105,7 +105,8 @@ export function sessionState(session) {
 /** The buttons of a session, if it is open. */
 export function sessionActions(session, trouble, app) {
   if (session.state !== 'open') return '–';
-  const which = short(session.client ?? session.id, 60);
+  // Sessions of one token have the same client.
+  const which = short(session.id, 60);
   const attempt = async (work, done) => {
     try {
       put(trouble);
@@ -124,7 +125,7 @@ export function sessionActions(session, trouble, app) {
         type: 'button',
         'data-focus': 'cancel',
         disabled: session.calls_open === 0,
-        'aria-label': `Cancel calls of ${which}`,
+        'aria-label': `Cancel calls of session ${which}`,
         onclick: () =>
           attempt(
             () => post(['sessions', session.id, 'cancel']),
@@ -138,12 +139,16 @@ export function sessionActions(session, trouble, app) {
       {
         type: 'button',
         'data-focus': 'close',
-        'aria-label': `Close ${which}`,
+        'aria-label': `Close session ${which}`,
         onclick: () =>
           ask(
-            'Close this session?',
-            ['Its calls are cancelled, and ', quoted(which), ' can make no more calls in it.'],
-            'Close the session',
+            ['Close session ', quoted(which), '?'],
+            [
+              'Its calls are cancelled, and its client',
+              session.client && [' ', quoted(short(session.client, 60))],
+              ' can make no more calls in it.',
+            ],
+            { yes: 'Close the session', no: 'Keep it open' },
             () =>
               attempt(
                 () => post(['sessions', session.id, 'close']),
