@@ -123,6 +123,7 @@ export const dialog = (place) => ({
     // As a server that is told to end; tests/tests/server/drain.rs tells one.
     place.wire.say('event: server.draining\ndata: {"event":"server.draining"}\n\n');
     await page.locator(NOTICE, { hasText: 'The server is stopping' }).waitFor();
+    await page.locator('#question .left', { hasText: 'until the server stops' }).waitFor();
     check((await page.locator(ARMED).count()) === 1, 'it can still be answered');
     await sound(page, 'question-draining');
     await accessible(page, 'a question while the server stops');

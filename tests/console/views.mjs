@@ -89,6 +89,12 @@ export const views = (place) => ({
       buttons.map((button) => button.getAttribute('aria-label')),
     );
     check(names.length > 2 && new Set(names).size === names.length, `they differ: ${names}`);
+    await page.setViewportSize({ width: 360, height: 800 });
+    const out = await page.locator('tbody button').evaluateAll((buttons) => {
+      const end = (element) => element.getBoundingClientRect().right;
+      return buttons.filter((button) => end(button) > end(button.closest('tr'))).length;
+    });
+    check(out === 0, `no button leaves its card: ${out}`);
   },
 
   async running_call_has_no_output_so_far() {

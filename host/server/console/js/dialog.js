@@ -328,7 +328,8 @@ export class QuestionDialog {
       put(this.#parts.left, 'not connected');
       return;
     }
-    put(this.#parts.left, left > 0 ? `expires in ${countdown(left)}` : 'expiring');
+    const end = this.#live.stops ? 'until the server stops' : `expires in ${countdown(left)}`;
+    put(this.#parts.left, left > 0 ? end : 'expiring');
     if (left < WARN_MS && !this.#warned) {
       this.#warned = true;
       announce(`The question expires in ${Math.ceil(left / 1000)} seconds.`);
