@@ -55,7 +55,8 @@ impl PluginRequest {
     async fn tool_result(&self, tool: &Registered, result: Box<ToolResult>) -> CallToolResult {
         let console = self.server.settings.console.as_deref();
         let unasked = of_unasked(&result, self.elicitation(), console);
-        self.server.operator_log.note(&result, self.client.transport(), unasked.as_deref());
+        let (log, transport) = (&self.server.operator_log, self.client.transport());
+        log.note(&result, transport, self.elicitation(), unasked.as_deref());
         let (id, name) = (result.call_id().clone(), result.tool().to_owned());
         let mut built = self.build_result(tool, result).await;
         if let (Ok(answer), Some(remedy)) = (&mut built, unasked) {
@@ -64,7 +65,7 @@ impl PluginRequest {
         built.unwrap_or_else(|why| {
             let class = tool.definition().side_effects();
             let kind = exhaustion_error(why, CONVERSION_TIMEOUT, class);
-            call_result(&ToolResult::failure(id, &name, kind), None)
+            call_result(&ToolResult::failure(id, &name, kind), None, self.elicitation())
         })
     }
 
@@ -95,7 +96,8 @@ impl PluginRequest {
             }
             _ => None,
         };
-        self.convert(result, move |result| call_result(result, structured)).await
+        let elicitation = self.elicitation();
+        self.convert(result, move |result| call_result(result, structured, elicitation)).await
     }
 
     async fn parse_output(&self, json: &Json) -> Result<Value, Exhausted> {

@@ -16,6 +16,15 @@ pub(crate) enum Elicitation {
     Unused,
 }
 
+impl Elicitation {
+    fn is_possible(self) -> bool {
+        match self {
+            Self::Declared => true,
+            Self::Undeclared | Self::Unused => false,
+        }
+    }
+}
+
 /// Who starts the server, and so gives it its options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StartedBy {
@@ -37,7 +46,7 @@ impl StartedBy {
 
 /// Returns the remedy for the readers of the result, the model and its user. It follows the error's
 /// text.
-pub(super) fn for_reader(error: &ToolError) -> Option<String> {
+pub(super) fn for_reader(error: &ToolError, elicitation: Elicitation) -> Option<String> {
     match error.kind() {
         ErrorKind::PermissionDenied { advice: Some(_), .. }
         | ErrorKind::Execution { advice: Some(_), .. } => Some(
@@ -45,6 +54,12 @@ pub(super) fn for_reader(error: &ToolError) -> Option<String> {
              (its standard error) says how"
                 .to_owned(),
         ),
+        ErrorKind::UserDenied | ErrorKind::NoAnswer if !elicitation.is_possible() => {
+            Some("do not repeat it unasked".to_owned())
+        }
+        ErrorKind::ConfirmationTimeout { .. } if !elicitation.is_possible() => {
+            Some("make the call again when the operator of the server can answer".to_owned())
+        }
         ErrorKind::UserDenied | ErrorKind::NoAnswer => Some(
             "do not repeat it unasked. If the user saw no question, the client shows none; then \
              the server's log (its standard error) says how to allow such calls"
@@ -62,10 +77,20 @@ pub(super) fn for_reader(error: &ToolError) -> Option<String> {
 }
 
 /// Returns the remedy for the operator of the server, if only the operator has one.
-pub(crate) fn for_operator(error: &ToolError, started: StartedBy) -> Option<String> {
+pub(crate) fn for_operator(
+    error: &ToolError,
+    started: StartedBy,
+    elicitation: Elicitation,
+) -> Option<String> {
     let options = started.options();
     match error.kind() {
         ErrorKind::PermissionDenied { .. } => Some(format!("{}; {options}", error.advice()?)),
+        // An operator has answered, or has missed the question, and knows it.
+        ErrorKind::UserDenied | ErrorKind::NoAnswer | ErrorKind::ConfirmationTimeout { .. }
+            if !elicitation.is_possible() =>
+        {
+            None
+        }
         ErrorKind::UserDenied | ErrorKind::NoAnswer | ErrorKind::ConfirmationTimeout { .. } => {
             Some(format!(
                 "if the client shows no questions, `--allow CLASS` lets a class of tools run unasked; \
@@ -126,7 +151,9 @@ mod tests {
         let result = ToolResult::failure(CallId::new("c"), "t", kind);
         let places = Arc::new(Places::new("in palisade.toml"));
         let error = result.error().unwrap().clone().with_places(places);
-        (for_reader(&error), for_operator(&error, StartedBy::Client))
+        let elicitation = Elicitation::Declared;
+        let operator = for_operator(&error, StartedBy::Client, elicitation);
+        (for_reader(&error, elicitation), operator)
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::content::content_block;
 use super::lifecycle::Lifecycle;
-use super::remedy;
+use super::remedy::{self, Elicitation};
 use super::result_meta::add_result_meta;
 use palisade::internal::exhaustion_error;
 use palisade::tool::budget::Exhausted;
@@ -19,10 +19,14 @@ pub(crate) const ERROR_KEY: &str = "dev.palisade/error";
 const NO_OUTPUT: &str = "The call succeeded, without output.";
 
 /// Builds the result of a call, with the JSON value of its output if there is one.
-pub(crate) fn call_result(result: &ToolResult, structured: Option<Value>) -> CallToolResult {
+pub(crate) fn call_result(
+    result: &ToolResult,
+    structured: Option<Value>,
+    elicitation: Elicitation,
+) -> CallToolResult {
     let mut answer = match result.error() {
         None => success(result, structured),
-        Some(error) => failure(result, error),
+        Some(error) => failure(result, error, elicitation),
     };
     add_result_meta(&mut answer.meta, result);
     answer
@@ -38,6 +42,7 @@ pub(crate) fn exhausted_result(why: Exhausted) -> CallToolResult {
             exhaustion_error(why, Duration::ZERO, SideEffects::None),
         ),
         None,
+        Elicitation::Undeclared,
     )
 }
 
@@ -71,10 +76,10 @@ pub(crate) fn structured_content(result: &ToolResult, lifecycle: Lifecycle) -> O
     }
 }
 
-fn failure(result: &ToolResult, error: &ToolError) -> CallToolResult {
+fn failure(result: &ToolResult, error: &ToolError, elicitation: Elicitation) -> CallToolResult {
     let mut blocks = blocks(result);
     if let (Some(ContentBlock::Text(first)), Some(remedy)) =
-        (blocks.first_mut(), remedy::for_reader(error))
+        (blocks.first_mut(), remedy::for_reader(error, elicitation))
     {
         first.text = format!("{}; {remedy}", first.text);
     }

@@ -1,7 +1,7 @@
 //! The log of failures that only the operator of the server can prevent, each with its remedy.
 
 use crate::clients::client_session::TransportKind;
-use crate::protocol::remedy::{StartedBy, for_operator};
+use crate::protocol::remedy::{Elicitation, StartedBy, for_operator};
 use crate::rate_limit::{LineLimit, Rate};
 use palisade::ToolResult;
 use palisade::tool::text::elided;
@@ -27,20 +27,32 @@ impl Default for OperatorLog {
 impl OperatorLog {
     /// Logs a failed call with a further remedy, if only the operator has one and the limit has
     /// room for the line.
-    pub(crate) fn note(&self, result: &ToolResult, transport: TransportKind, remedy: Option<&str>) {
-        if let Some(line) = self.line(result, transport, Instant::now()) {
+    pub(crate) fn note(
+        &self,
+        result: &ToolResult,
+        transport: TransportKind,
+        elicitation: Elicitation,
+        remedy: Option<&str>,
+    ) {
+        if let Some(line) = self.line(result, transport, elicitation, Instant::now()) {
             let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
             tracing::warn!("{line}{remedy}");
         }
     }
 
-    fn line(&self, result: &ToolResult, transport: TransportKind, now: Instant) -> Option<String> {
+    fn line(
+        &self,
+        result: &ToolResult,
+        transport: TransportKind,
+        elicitation: Elicitation,
+        now: Instant,
+    ) -> Option<String> {
         let error = result.error()?;
         let started = match transport {
             TransportKind::Stdio => StartedBy::Client,
             TransportKind::Http => StartedBy::Operator,
         };
-        let remedy = for_operator(error, started)?;
+        let remedy = for_operator(error, started, elicitation)?;
         let withheld = self.0.lock().unwrap_or_else(PoisonError::into_inner).take(now)?;
         let reason = error.reason();
         let reason = elided(&reason, MAX_REASON);
@@ -61,7 +73,8 @@ mod tests {
         let log = OperatorLog::default();
         let denied = ToolResult::failure(CallId::new("c"), "write_file", ErrorKind::UserDenied);
         let start = Instant::now();
-        let line = |result: &ToolResult, now| log.line(result, TransportKind::Stdio, now);
+        let (transport, elicitation) = (TransportKind::Stdio, Elicitation::Declared);
+        let line = |result: &ToolResult, now| log.line(result, transport, elicitation, now);
         let first = line(&denied, start).unwrap();
         assert!(first.starts_with("a call of `write_file` failed: the user denied"), "{first}");
         assert!(first.contains("`--allow CLASS`"), "{first}");
@@ -71,5 +84,15 @@ mod tests {
         assert!(later.ends_with("(81 more since the last such line)"), "{later}");
         let cancelled = ToolResult::failure(CallId::new("c"), "t", ErrorKind::Cancelled);
         assert_eq!(line(&cancelled, start + Duration::from_secs(60)), None);
+    }
+
+    #[test]
+    fn denial_of_an_operator_is_answered_with_no_advice_to_loosen() {
+        let log = OperatorLog::default();
+        let denied = ToolResult::failure(CallId::new("c"), "write_file", ErrorKind::UserDenied);
+        for elicitation in [Elicitation::Undeclared, Elicitation::Unused] {
+            let line = log.line(&denied, TransportKind::Http, elicitation, Instant::now());
+            assert_eq!(line, None);
+        }
     }
 }
