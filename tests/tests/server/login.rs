@@ -252,3 +252,23 @@ fn logout_ends_the_stream_of_the_browser() {
     api.session("s1");
     streams[1].find(|event| event.name == "session.opened");
 }
+
+#[test]
+fn command_for_the_console_names_the_file_of_a_given_token() {
+    let world = World::new();
+    let given = Given::start(&world, "127.0.0.1:0", TOKEN);
+    let url = format!("http://{}", given.endpoint.address);
+    let file = world.home().join("operator.token").display().to_string();
+    let ran = Program::new(&world).args(["console", &url]).run().exits_with(2);
+    assert!(ran.stderr.contains("a server listens at"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--token-file"), "{}", ran.stderr);
+    let ran = Program::new(&world).args(["console", &url, "--token-file", &file]).run();
+    assert!(ran.exits_with(0).stdout.contains(&url));
+    let pid = Pid::from_child(given.endpoint.child());
+    kill_process(pid, Signal::TERM).expect("it can be signalled");
+    let told = given.endpoint.end().stderr;
+    let command = format!("palisade console {url} --token-file {file}");
+    assert!(told.contains(&command), "{told}");
+    let ran = Program::new(&world).args(["console", &url]).run().exits_with(2);
+    assert!(ran.stderr.contains("no server runs at"), "{}", ran.stderr);
+}

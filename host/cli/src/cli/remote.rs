@@ -4,11 +4,11 @@ mod event_stream;
 
 pub(super) use event_stream::{EventStream, ServerEvent};
 
-use super::exit::{Exit, Failure};
+use super::exit::Failure;
 use super::token;
 use serde_json::Value;
 use std::io::Read as _;
-use std::net::IpAddr;
+use std::net::{IpAddr, TcpStream, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -20,6 +20,8 @@ pub(super) const DEFAULT_URL: &str = "http://127.0.0.1:8080";
 
 /// The deadline for connecting, and for the head of a response.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The deadline for finding out whether a server listens.
+const SHORT_PATIENCE: Duration = Duration::from_secs(1);
 /// The longest silence of an event stream. The server sends a comment every 15 s.
 const SILENCE: Duration = Duration::from_secs(45);
 /// The largest response besides an event stream, in bytes.
@@ -70,12 +72,15 @@ impl Remote {
         let port = uri.port_u16().unwrap_or(80);
         let token = token::of_operator(host, port, token_file)?;
         let Some(token) = token else {
-            return Err(Failure::new(
-                Exit::Usage,
-                format!(
-                    "no server of yours runs at {base}: `palisade serve --http` starts one; give the URL of one that runs elsewhere on this machine, such as http://127.0.0.1:PORT; --token-file names the operator's token of one that was given its own"
+            let line = match listens(host, port) {
+                true => format!(
+                    "a server listens at {base}, and keeps no operator's token here: if you run it with --operator-token-file, name that file with --token-file"
                 ),
-            ));
+                false => format!(
+                    "no server runs at {base}: `palisade serve --http` starts one; give the URL of one that runs elsewhere on this machine, such as http://127.0.0.1:PORT"
+                ),
+            };
+            return Err(Failure::usage(line));
         };
         let config = Agent::config_builder()
             .http_status_as_error(false)
@@ -175,6 +180,13 @@ fn refusal(mut response: Response<ureq::Body>) -> RemoteError {
 
 fn not_a_url(text: &str) -> Failure {
     Failure::usage(format!("`{text}` is no URL: want http://127.0.0.1:PORT"))
+}
+
+/// Returns true if a server accepts connections there.
+fn listens(host: &str, port: u16) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let mut addresses = (host, port).to_socket_addrs().into_iter().flatten();
+    addresses.any(|address| TcpStream::connect_timeout(&address, SHORT_PATIENCE).is_ok())
 }
 
 /// Returns true if a host name is an address of this machine by itself.

@@ -26,7 +26,7 @@ use palisade::plugins::{Plugin, Rescan};
 use palisade::tool::text::elided;
 use palisade_mcp::http::{self, Access};
 use palisade_mcp::{Changes, ConfirmedBy, Server, Settings};
-use running::Running;
+use running::{Running, command};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
@@ -67,7 +67,9 @@ impl Way {
         match self {
             Self::Lines(None) => "`palisade serve --console`".to_owned(),
             Self::Lines(Some(http)) | Self::Http(http) => match http.listener.local_addr() {
-                Ok(address) => format!("`palisade console http://{address}`"),
+                Ok(address) => {
+                    format!("`{}`", command(&format!("http://{address}"), &http.operator))
+                }
                 Err(_) => "`palisade console`".to_owned(),
             },
         }

@@ -71,7 +71,7 @@ impl Running<'_> {
         if let Some(api) = self.operated {
             restore_logins(&http, address, &operator, api.host().workspace().root());
         }
-        tell_console(&http);
+        tell_console(&http, &operator);
         Ok((self.with_api(http), [kept, kept_of_operator].map(|kept| kept.and_then(Result::ok))))
     }
 
@@ -82,7 +82,7 @@ impl Running<'_> {
         let address = listener.local_addr().map_err(ServeError::Listener)?;
         let http = self.server.over_http(listener, settings)?;
         let kept = keep(&operator, address, Holder::Operator);
-        tell_console(&http);
+        tell_console(&http, &operator);
         Ok((self.with_api(http), kept.and_then(Result::ok)))
     }
 
@@ -159,22 +159,33 @@ fn restore_logins(http: &Http, address: SocketAddr, operator: &Entry, workspace:
 }
 
 /// Prints a link that opens the console, or how to get one if others may read the output.
-fn tell_console(http: &Http) {
+fn tell_console(http: &Http, operator: &Entry) {
     let Some(logins) = http.logins() else { return };
+    let command = command(&http.origin(), operator);
     if Readers::of_output() == Readers::Others {
         return output::note(&format!(
-            "console: `palisade console {}` prints a link for the user who runs this server",
-            http.origin()
+            "console: `{command}` prints a link for the user who runs this server"
         ));
     }
     match logins.issue() {
         Ok(code) => output::note(&format!(
-            "console: {} opens once, within 10 minutes; `palisade console {}` prints another link",
+            "console: {} opens once, within 10 minutes; `{command}` prints another link",
             link(&http.origin(), &code),
-            http.origin(),
         )),
         Err(error) => output::note(&format!("there is no link to the console: {error}")),
     }
+}
+
+/// Returns the command that prints a link to the console. A token that was given is kept nowhere, so
+/// the command names its file.
+pub(super) fn command(origin: &str, operator: &Entry) -> String {
+    let file = match operator {
+        Entry::Given { file: Some(file), .. } => {
+            format!(" --token-file {}", palisade_trust::shell_word(&file.display().to_string()))
+        }
+        Entry::Given { file: None, .. } | Entry::Made { .. } | Entry::Open => String::new(),
+    };
+    format!("palisade console {origin}{file}")
 }
 
 /// Prints the credentials that clients need and cannot know.
