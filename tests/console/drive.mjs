@@ -383,6 +383,7 @@ for (const name of names) {
     place.wire.mend();
     const contexts = place.browser.contexts();
     await Promise.all(contexts.map((context) => context.close()));
+    if (place.state) await place.settle();
   }
 }
 await place.close();

@@ -244,6 +244,12 @@ export class Place {
     return this.api('POST', path, { decision });
   }
 
+  /** Denies what a scenario that failed has left open; the next one would see it first. */
+  async settle() {
+    const { body } = await this.api('GET', '/confirmations');
+    await Promise.all(body.items.map((question) => this.answer(question, 'deny')));
+  }
+
   async restart() {
     const lines = createInterface({ input: process.stdin });
     console.log('restart');

@@ -42,6 +42,25 @@ export const questions = (place) => ({
     await page.locator('#question').waitFor({ state: 'hidden' });
   },
 
+  async question_that_was_over_when_it_appeared_makes_room() {
+    const page = await open(place);
+    // The page learns of the question only when it is answered.
+    let answered = () => {};
+    const wait = new Promise((resolve) => {
+      answered = resolve;
+    });
+    await page.route('**/confirmations/*', (route) => wait.then(() => route.continue()));
+    const first = await place.asked(null, 'drive-over.txt');
+    await page.getByRole('heading', { name: 'Loading the question' }).waitFor();
+    await place.answer(first.question, 'deny');
+    answered();
+    await page.locator(OVER, { hasText: 'denied' }).waitFor();
+    const second = await place.asked(null, 'drive-room.txt');
+    await page.locator('#question .content', { hasText: 'drive-room.txt' }).waitFor();
+    await place.answer(second.question, 'deny');
+    await page.waitForSelector(OVER);
+  },
+
   async next_question_is_offered_after_an_answer_elsewhere() {
     const page = await open(place);
     const shows = (path) => page.locator('#question .content', { hasText: path }).waitFor();

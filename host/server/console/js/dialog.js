@@ -83,13 +83,15 @@ export class QuestionDialog {
   offer() {
     const next = this.#waiting();
     // A question that was answered elsewhere makes room for the next one.
-    if (next && this.#passed) this.show(next.request_id, passed(this.#question, this.#passed));
+    if (next && this.#passed) {
+      this.show(next.request_id, { before: passed(this.#question, this.#passed), offered: true });
+    }
     if (this.isOpen || !next) return;
     if (document.querySelector('dialog[open]') || isTyping()) {
       announce(`A question waits: ${sentenceText(next)}.`, true);
       return;
     }
-    this.show(next.request_id);
+    this.show(next.request_id, { offered: true });
   }
 
   /** Shows the oldest question, also one that was put off. */
@@ -105,8 +107,11 @@ export class QuestionDialog {
     return this.#questions.list.find(isFree);
   }
 
-  /** Shows this question, open or over. `before` is what became of the one before. */
-  async show(requestId, before = null) {
+  /**
+   * Shows this question, open or over. `before` is what became of the one before, and `offered` is
+   * true if nobody asked for it.
+   */
+  async show(requestId, { before = null, offered = false } = {}) {
     this.#asked?.abort();
     this.#asked = new AbortController();
     this.#before = before;
@@ -122,8 +127,8 @@ export class QuestionDialog {
       if (!details.resolution) this.#showOpen();
       else {
         this.#showOver(details.resolution);
-        // Not asked for, but offered, and answered elsewhere meanwhile.
-        if (before) this.#passed = details.resolution;
+        // Answered elsewhere meanwhile, so that it makes room for the next one.
+        if (offered) this.#passed = details.resolution;
       }
     } catch (error) {
       if (error.name === 'AbortError') return;
