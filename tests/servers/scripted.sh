@@ -17,7 +17,7 @@ list() {
     tools=$(tool "$echo" "$words")
     typed=$(tool typed "A tool with a schema of its output.")
     tools="$tools,${typed%?},\"outputSchema\":{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}},\"required\":[\"n\"]}}"
-    for name in lose note wait die fail refuse change flood junk step steps write see ask; do
+    for name in lose note wait die fail refuse change flood junk step steps write see ask garble; do
         tools="$tools,$(tool $name "A tool.")"
     done
     case $mode in
@@ -54,6 +54,7 @@ ends)
     exit 7
     ;;
 noisy) echo "starting the server" ;;
+alone) mkdir running || exit 1 ;;
 late) sleep 2 ;;
 esac
 
@@ -123,6 +124,7 @@ while IFS= read -r line; do
             yes '{"jsonrpc":"2.0","id":"same","method":"roots/list"}' | head -2
             text "asked"
             ;;
+        *'"name":"garble"'*) echo '{1' ;;
         *'"name":"write"'*)
             if echo written > "$argument"; then text "written"; else text "refused"; fi 2> /dev/null
             ;;
@@ -133,6 +135,10 @@ while IFS= read -r line; do
 done
 # The input has ended.
 case $mode in
-slow) sleep 0.3 && echo kept >> kept ;;
+slow)
+    echo '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"bye"}}'
+    sleep 0.3 && echo kept >> kept
+    ;;
+alone) sleep 0.3 && rmdir running ;;
 stays) sleep 1000 ;;
 esac

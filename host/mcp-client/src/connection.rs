@@ -8,6 +8,7 @@ use crate::output::Form;
 use crate::process::Watched;
 use crate::reach::{Reach, ServerCommand, ServerUrl};
 use crate::remote::Remote;
+use crate::runtime::END_TIME;
 use crate::{output, runtime};
 use palisade::execution::Sink;
 use palisade::tool::text::{cut, visible};
@@ -202,6 +203,15 @@ impl Connection {
         self.fault.get().is_some()
             || self.service.is_closed()
             || self.service.peer().is_transport_closed()
+    }
+
+    /// Ends the connection, and waits for the end of its program: two of them could want the same
+    /// file, or port.
+    pub(crate) async fn close(self: Arc<Self>) {
+        self.fault.end();
+        let Some(end) = self.process.as_ref().map(Watched::end) else { return };
+        drop(self);
+        let _ = tokio::time::timeout(END_TIME, end.cancelled()).await;
     }
 
     /// Calls a tool. Dropping the future or cancelling the token cancels the call at the server.

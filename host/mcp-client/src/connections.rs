@@ -120,7 +120,9 @@ impl Connections {
         let (reach, workspace) = (self.reach.clone(), workspace.clone());
         opened(async move {
             // The former one ends before the next one starts.
-            *open = None;
+            if let Some(former) = open.take() {
+                former.close().await;
+            }
             let connection = Arc::new(Connection::open(reach, workspace).await?);
             *open = Some(connection.clone());
             Ok(connection)

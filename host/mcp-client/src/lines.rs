@@ -1,6 +1,7 @@
 //! Messages as lines: the transport of a server that is reached over pipes.
 
 use crate::inbox::{BOUNDS, Inbox, Received, Sent, TOO_LONG};
+use crate::runtime::LAST_MOMENT;
 use palisade::tool::text::{cut, visible};
 use rmcp::RoleClient;
 use rmcp::model::JsonRpcMessage;
@@ -9,7 +10,8 @@ use std::future::Future;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 /// The longest time for which a server may leave a message unread.
@@ -21,8 +23,9 @@ const CLOSE_TIME: Duration = Duration::from_secs(1);
 const MAX_MESSAGE: usize = 512;
 
 /// The transport of a connection.
-pub(crate) struct Lines<R, W> {
-    reader: R,
+pub(crate) struct Lines<R: AsyncRead + Unpin + Send + 'static, W> {
+    /// `None` once the transport is dropped.
+    reader: Option<R>,
     line: Vec<u8>,
     writer: Arc<tokio::sync::Mutex<W>>,
     inbox: Inbox,
@@ -32,7 +35,7 @@ impl<R: AsyncBufRead + Unpin + Send, W: AsyncWrite + Unpin + Send> Lines<R, W> {
     /// Creates a transport.
     pub(crate) fn new(reader: R, writer: W, inbox: Inbox) -> Self {
         Self {
-            reader,
+            reader: Some(reader),
             line: Vec::new(),
             writer: Arc::new(tokio::sync::Mutex::new(writer)),
             inbox,
@@ -47,7 +50,8 @@ impl<R: AsyncBufRead + Unpin + Send, W: AsyncWrite + Unpin + Send> Lines<R, W> {
     /// connection. Keeps what it has read if it is dropped.
     async fn read_line(&mut self) -> Option<()> {
         loop {
-            let read = self.reader.fill_buf().await.ok()?;
+            let reader = self.reader.as_mut()?;
+            let read = reader.fill_buf().await.ok()?;
             if read.is_empty() {
                 return None;
             }
@@ -58,7 +62,7 @@ impl<R: AsyncBufRead + Unpin + Send, W: AsyncWrite + Unpin + Send> Lines<R, W> {
                 return None;
             }
             self.line.extend_from_slice(&read[..taken]);
-            self.reader.consume(end.map_or(taken, |end| end + 1));
+            reader.consume(end.map_or(taken, |end| end + 1));
             if end.is_some() {
                 return Some(());
             }
@@ -66,15 +70,24 @@ impl<R: AsyncBufRead + Unpin + Send, W: AsyncWrite + Unpin + Send> Lines<R, W> {
     }
 }
 
-impl<R, W> Drop for Lines<R, W> {
+impl<R: AsyncRead + Unpin + Send + 'static, W> Drop for Lines<R, W> {
     fn drop(&mut self) {
         self.inbox.fault().end();
+        let Some(mut reader) = self.reader.take() else { return };
+        // A program that writes after the end of its input would be killed by a closed pipe, before
+        // it has written what it holds.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move {
+                let rest = async { tokio::io::copy(&mut reader, &mut tokio::io::sink()).await };
+                let _ = tokio::time::timeout(LAST_MOMENT, rest).await;
+            });
+        }
     }
 }
 
 impl<R, W> Transport<RoleClient> for Lines<R, W>
 where
-    R: AsyncBufRead + Unpin + Send,
+    R: AsyncBufRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
     type Error = io::Error;

@@ -55,6 +55,11 @@ impl Watched {
         self.ended.cancelled().await;
     }
 
+    /// Returns the token that is cancelled at the end of the process.
+    pub(crate) fn end(&self) -> CancellationToken {
+        self.ended.clone()
+    }
+
     /// Returns how the process ended, if it did, and the last lines that it wrote as errors.
     pub(crate) fn report(&self) -> Option<String> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);

@@ -131,12 +131,14 @@ impl Shared {
         {
             waiting.cancel();
         }
+        // Before it is accepted: the server may use the id of a request again as soon as it has the
+        // response.
+        self.inbox.sent(&message);
         let accepted = tokio::select! {
             biased;
             () = self.over.cancelled() => Err("the connection is over".to_owned()),
             accepted = self.post(body, ACCEPTANCE_TIME) => accepted.map(drop),
         };
-        self.inbox.sent(&message);
         accepted.map_err(io::Error::other)
     }
 

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 /// it may still write what it holds.
 pub(crate) const LAST_MOMENT: Duration = Duration::from_secs(1);
 /// The time in which the programs of all servers end, by themselves or killed.
-const END_TIME: Duration = LAST_MOMENT.saturating_mul(2);
+pub(crate) const END_TIME: Duration = LAST_MOMENT.saturating_mul(2);
 
 /// Cancelled when all connections end.
 static ENDING: LazyLock<CancellationToken> = LazyLock::new(CancellationToken::new);

@@ -60,11 +60,31 @@ fn progress_of_a_call_is_bounded_as_that_of_a_plugin() {
 }
 
 #[test]
-fn requests_with_one_id_end_the_server() {
+fn requests_with_one_id_leave_the_connection_as_it_is() {
     let world = approved("plain", "");
-    let words = ["call", "scripted_ask", "{}", "--allow", "network"];
-    let ran = program(&world, &words).run().exits_with(5);
-    assert!(ran.stderr.contains("two requests with the same id"), "{}", ran.stderr);
+    let client = Client::start_with(program(&world, &[]), &["--allow", "network"]);
+    let mut client = client.shake_hands(&json!({}));
+    for _ in 0..20 {
+        let params = json!({"name": "scripted_ask", "arguments": {}});
+        assert_eq!(text(&client.request("tools/call", &params)), "asked");
+    }
+    assert_eq!(starts(&world), 1);
+}
+
+#[test]
+fn server_has_ended_before_it_is_started_again() {
+    let world = approved("alone", "");
+    let client = Client::start_with(program(&world, &[]), &["--allow", "network"]);
+    let mut client = client.shake_hands(&json!({}));
+    let mut call = |tool: &str| {
+        client.request("tools/call", &json!({"name": tool, "arguments": {"text": "x"}}))
+    };
+    assert_eq!(text(&call("scripted_echo")), "x");
+    let garbled = call("scripted_garble");
+    assert!(text(&garbled).contains("a message that is not accepted"), "{garbled}");
+    // It refuses to start beside another instance of itself.
+    assert_eq!(text(&call("scripted_echo")), "x");
+    assert_eq!(starts(&world), 2);
 }
 
 #[test]
@@ -72,7 +92,7 @@ fn server_may_write_what_it_holds_before_it_ends() {
     let world = approved("slow", "");
     let words = ["call", "scripted_echo", r#"{"text": "x"}"#, "--allow", "network"];
     assert_eq!(program(&world, &words).run().exits_with(0).stdout, "x");
-    // Once for the approval, and once for the call.
+    // Once for the approval, and once for the call; a line that it writes before does not end it.
     assert_eq!(world.read("kept").as_deref(), Some("kept\nkept\n"));
 }
 
