@@ -166,7 +166,10 @@ impl Reach {
     pub(crate) fn server_place(&self) -> ServerPlace {
         match self {
             Self::Command(_) => ServerPlace::ThisMachine,
-            Self::Url(_) => ServerPlace::Elsewhere,
+            Self::Url(server) => match Target::of_url(&server.url) {
+                Ok(target) if !target.host.is_loopback() => ServerPlace::Elsewhere,
+                _ => ServerPlace::ThisMachine,
+            },
         }
     }
 

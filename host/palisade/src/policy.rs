@@ -251,7 +251,7 @@ impl Policy {
             .map(|named| &named.of_plugins)
             .filter(|rules| !rules.contains_key(own));
         let is_own = rule.is_of_tool();
-        match (origin.file().filter(|_| !is_own), rules.and_then(|rules| rules.keys().next())) {
+        match (origin.third_party().filter(|_| !is_own), rules.and_then(|rules| rules.keys().next())) {
             (Some(file), Some(other)) => {
                 let class = definition.side_effects();
                 let about = format!(
@@ -342,13 +342,13 @@ pub(crate) fn is_granted(name: &str, definition: &Definition, origin: &Origin) -
     is_clear && own.as_str() == tool && is_named(name, definition, origin)
 }
 
-/// Returns the name under which a rule can loosen this tool: the tool's own name, or for a plugin
-/// file the qualified one.
+/// Returns the name under which a rule can loosen this tool: the tool's own name, or for the tool of
+/// a plugin file or a server the qualified one.
 fn full_name(definition: &Definition, origin: &Origin) -> Option<String> {
     match origin.naming() {
         Naming::ByTool => Some(definition.own_name().to_string()),
         Naming::ByPlugin => {
-            Some(format!("{}/{}", origin.plugin().unwrap_or_default(), definition.own_name()))
+            Some(format!("{}/{}", origin.rule_name(), definition.own_name()))
         }
         Naming::OnlyToTighten | Naming::Unclear => None,
     }

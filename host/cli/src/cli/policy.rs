@@ -229,7 +229,11 @@ impl Explained<'_> {
             Rule::Tool => format!("the tool {own} is `{mode}`"),
             Rule::PluginTool => {
                 let plugin = self.tool.origin().rule_name();
-                format!("the tool {own} of the plugin {} is `{mode}`", elided(plugin, 64))
+                let kind = match self.tool.origin() {
+                    palisade::registry::Origin::Server(_) => "server",
+                    _ => "plugin",
+                };
+                format!("the tool {own} of the {kind} {} is `{mode}`", elided(plugin, 64))
             }
             Rule::SeenTool | Rule::SeenPluginTool => {
                 let own = self.tool.full_name();

@@ -180,8 +180,11 @@ fn meant(name: &str, tools: &[Arc<Registered>], host: &Host) -> Option<Meant> {
     let full = Registered::full_name;
     let owner = tools.iter().find(|tool| tool.definition().name().as_str() == bare);
     if let Some((plugin, owner)) = plugin.zip(owner) {
-        let is_slip = !host.has_found(plugin) && is_near(plugin, owner.origin().rule_name());
-        return Some(match owner.origin().file().filter(|_| !is_slip) {
+        // Servers have similar names on purpose, and may have tools of one name.
+        let is_of_server = matches!(owner.origin(), Origin::Server(_));
+        let is_like = || is_near(plugin, owner.origin().rule_name());
+        let is_slip = !is_of_server && !host.has_found(plugin) && is_like();
+        return Some(match owner.origin().third_party().filter(|_| !is_slip) {
             Some(file) => Meant {
                 tool: bare.to_owned(),
                 hint: format!("the tool `{bare}` is of {file}, and not of a plugin `{plugin}`"),
@@ -222,12 +225,11 @@ pub(super) fn show_unbound(settings: &Settings, host: &Host, only: Option<&[&str
         }
         let origin = tool.origin();
         let plugin = origin.rule_name();
-        let (owner, kind) = match origin {
-            Origin::Plugin { source, .. } => (source.file(), "plugin of a file"),
-            Origin::Server(server) => (Some(server.name()), "server"),
-            Origin::Native => (None, ""),
+        let Some(owner) = origin.third_party() else { continue };
+        let kind = match origin {
+            Origin::Server(_) => "server",
+            Origin::Native | Origin::Plugin { .. } => "plugin of a file",
         };
-        let Some(owner) = owner else { continue };
         let bare = definition.own_name();
         let decision = policy.explain(definition, origin);
         let remedy = |mode| match origin {

@@ -100,6 +100,16 @@ impl Origin {
         }
     }
 
+    /// Returns the file of a plugin, or the server, that has chosen the names of its tools. `None`
+    /// for tools of the program.
+    #[must_use]
+    pub fn third_party(&self) -> Option<&str> {
+        match self {
+            Self::Server(server) => Some(server.name()),
+            Self::Native | Self::Plugin { .. } => self.file(),
+        }
+    }
+
     /// Returns true if both are the same file with the same bytes, regardless of namesakes.
     pub(crate) fn is_same_file(&self, other: &Self) -> bool {
         self.file().is_some() && (self.file(), self.digest()) == (other.file(), other.digest())
