@@ -90,7 +90,9 @@ pub fn open_deciding_file(path: &std::path::Path) -> io::Result<std::fs::File> {
     } else if mode & 0o022 != 0 {
         let shown = path.display();
         format!("others can change it (mode {mode:03o}); `chmod go-w {shown}` forbids that")
-    } else if meta.nlink() != 1 {
+    } else if meta.nlink() > 1 && (meta.uid() != 0 || rustix::process::geteuid().is_root()) {
+        // A link count of zero is that of a file that was replaced a moment ago. A file of root has
+        // no name that this user, or a tool with this user's rights, could write to.
         "it has another name, a hard link, under which it can be changed; put a copy in its place"
             .to_owned()
     } else {
