@@ -92,7 +92,7 @@ fn more_words_than_a_terminal_shows_are_approved_by_their_digest() {
     let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
     let digest = shown["digest"].as_str().unwrap();
     assert!(refused.stderr.contains(digest), "{}", refused.stderr);
-    let other = "0".repeat(64);
+    let other = format!("sha256:{}", "0".repeat(64));
     let ran = program(&world, &approve).args(["--digest", &other]).run().exits_with(4);
     assert!(ran.stderr.contains(digest), "{}", ran.stderr);
     let _ = program(&world, &approve).args(["--digest", digest]).run().exits_with(0);

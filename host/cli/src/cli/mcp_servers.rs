@@ -46,14 +46,22 @@ pub(super) fn approve(common: &Common, args: &McpApprove) -> Result<Exit, Failur
         output::json(&shown_json(&known, &offer))?;
         return Ok(Exit::Ok);
     }
+    let named = args.digest.as_deref().map(palisade_store::parse_digest).transpose();
+    let named = named.map_err(|error| Failure::usage(format!("--digest: {error}")))?;
+    if let Some(named) = named.filter(|named| *named != offer.digest()) {
+        let digest = offer.digest();
+        let line = format!("`{}`: its words have the digest {digest}, and not {named}", known.name);
+        output::problem("not approved:", &line);
+        return Ok(Exit::Denied);
+    }
     if known.approval == Approval::Given(offer.clone()) {
         let text = format!("`{}` is approved, and its words are the approved ones.", known.name);
         output::text(&output::prose(&text))?;
         return Ok(Exit::Ok);
     }
     let text = shown(&known, &offer, columns(std::io::stdout()));
-    if let Some(obstacle) = obstacle(common, args, &offer, &text) {
-        output::problem("not approved:", &format!("`{}`: {obstacle}", known.name));
+    if named.is_none() && approve::is_too_long(&text) {
+        output::problem("not approved:", &too_long(common, known.name, &offer));
         return Ok(Exit::Denied);
     }
     output::text(&text)?;
@@ -80,22 +88,13 @@ pub(super) fn approve(common: &Common, args: &McpApprove) -> Result<Exit, Failur
     Ok(Exit::Ok)
 }
 
-/// Returns the reason why nothing is approved, whatever the answer.
-fn obstacle(common: &Common, args: &McpApprove, offer: &Offer, text: &str) -> Option<String> {
-    let digest = offer.digest().to_string();
-    match &args.digest {
-        Some(named) if *named != digest => Some(format!(
-            "its words have the digest {digest}, and --digest names another one"
-        )),
-        None if approve::is_too_long(text) => {
-            let name = &args.name;
-            let json = hint::named(&hint::command(common, "mcp approve --json"), name);
-            Some(format!(
-                "it has more words than a terminal shows: read them in the file of `{json} > FILE`, and then approve them with `--digest {digest}`"
-            ))
-        }
-        Some(_) | None => None,
-    }
+/// Returns the refusal of a server with more words than a terminal shows.
+fn too_long(common: &Common, name: &ServerName, offer: &Offer) -> String {
+    let json = hint::named(&hint::command(common, "mcp approve --json"), name.as_str());
+    let digest = offer.digest();
+    format!(
+        "`{name}`: it has more words than a terminal shows: read them in the file of `{json} > FILE`, and then approve them with `--digest {digest}`"
+    )
 }
 
 /// Lists the configured servers.
