@@ -26,6 +26,7 @@ pub mod observed;
 pub mod oracle;
 pub mod program;
 pub mod rows;
+pub mod sample;
 pub mod soak;
 pub mod sources;
 pub mod stage;

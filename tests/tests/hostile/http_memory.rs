@@ -10,6 +10,7 @@ use palisade_tests::guest::HOSTILE_EXPAND;
 use palisade_tests::mcp::{Client, MODERN, modern};
 use palisade_tests::mcp_http::{Answer, Endpoint, answer};
 use palisade_tests::oracle::{Peak, turn};
+use palisade_tests::sample::sample_of;
 use palisade_tests::{Program, World};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -22,8 +23,6 @@ const BODY: usize = 2 << 20;
 const BODIES: usize = 150;
 /// The memory that the bodies of one address may take, in bytes.
 const BODIES_OF_ADDRESS: usize = 128 << 20;
-/// The number of requests in a flood.
-const FLOOD: usize = 200;
 /// The length of an input of a flood, in bytes. As a value it takes 23 MB.
 const INPUT: usize = 180_000;
 /// The limit on the memory of all calls together, in bytes. Without it, a flood takes more.
@@ -158,11 +157,12 @@ fn unfinished_bodies_are_bounded_in_a_small_address_space() {
 fn flood(endpoint: &Endpoint) -> Vec<Answer> {
     let mut dice = Dice::new(11);
     let body = message("length", &nested(&mut dice)).to_string();
+    let length = sample_of(200, 100);
     let sent: Vec<_> =
-        (0..FLOOD).map(|_| endpoint.begin("POST", &headers("length"), &body)).collect();
+        (0..length).map(|_| endpoint.begin("POST", &headers("length"), &body)).collect();
     let answers: Vec<Answer> = sent.into_iter().map(answer).collect();
     let refused: Vec<_> = answers.into_iter().filter(|answer| answer.status != 200).collect();
-    assert!(refused.len() < FLOOD, "{:?}", refused[0]);
+    assert!(refused.len() < length, "{:?}", refused[0]);
     refused
 }
 
@@ -215,7 +215,7 @@ fn memory_of_a_flood_over_stdio_is_released() {
     assert_eq!(answer["result"]["content"][0]["text"], "2", "{answer}");
     let peak = Peak::of_process(client.process());
     let call = json!({"name": "length", "arguments": nested(&mut Dice::new(11))});
-    for _ in 0..4 {
+    for _ in 0..sample_of(4, 2) {
         let ids: Vec<u64> = (0..50).map(|_| client.begin("tools/call", &call)).collect();
         ids.iter().for_each(|_| drop(client.receive()));
     }

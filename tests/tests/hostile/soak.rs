@@ -1,24 +1,24 @@
 //! Short versions of the long runs: each call ends as expected and no resource leaks. `cargo xtask
-//! soak` runs them at full length.
+//! soak` runs them at full length. A change runs samples of them (`sample`).
 
 use std::time::Duration;
 
 use palisade_tests::oracle::{Resources, turn};
+use palisade_tests::sample::sample_of;
 use palisade_tests::soak::{self, Report, Soak, expected, mixed};
 
 /// The number of warm-up calls, after which each plugin has used all the pool slots that it needs
 /// concurrently.
 const WARM: usize = 5_000;
-/// The number of calls after the warm-up.
-const COUNTED: usize = 20_000;
 
 #[test]
-fn twenty_thousand_mixed_calls_leave_nothing() {
+fn mixed_calls_leave_nothing() {
     let _turn = turn();
+    let counted = sample_of(20_000, 5_000);
     let soak = Soak::new();
     let _ = soak.run(WARM, mixed);
     let before = Resources::now();
-    assert_eq!(soak.run(COUNTED, mixed).classes, expected(COUNTED, mixed));
+    assert_eq!(soak.run(counted, mixed).classes, expected(counted, mixed));
     assert_eq!(before.settled(Duration::from_secs(1)), Vec::<String>::new());
     let after = Resources::now();
     assert!(after.maps.abs_diff(before.maps) <= 16, "{before:?} and {after:?}");
@@ -34,12 +34,12 @@ fn holds(run: fn(usize) -> Report, length: usize) {
 
 #[test]
 fn loaded_and_dropped_plugins_leave_no_code() {
-    holds(soak::loads, 60);
+    holds(soak::loads, sample_of(60, 30));
 }
 
 #[test]
 fn excessive_demands_are_refused_and_released() {
-    holds(soak::refusals, 200);
+    holds(soak::refusals, sample_of(200, 80));
 }
 
 #[test]
@@ -54,27 +54,27 @@ fn guests_holding_all_files_leave_half_to_the_host() {
 
 #[test]
 fn expanding_results_leave_nothing() {
-    holds(soak::results, 5);
+    holds(soak::results, sample_of(5, 3));
 }
 
 #[test]
 fn expanding_inputs_leave_nothing() {
-    holds(soak::inputs, 20);
+    holds(soak::inputs, sample_of(20, 8));
 }
 
 #[test]
 fn renames_below_deep_directories_leave_nothing() {
-    holds(soak::renames, 2);
+    holds(soak::renames, sample_of(2, 1));
 }
 
 #[test]
 fn hostile_schemas_and_inputs_are_fast() {
-    holds(soak::pairs, 1_000);
+    holds(soak::pairs, sample_of(1_000, 300));
 }
 
 #[test]
 fn killed_programs_leave_no_torn_files() {
-    holds(soak::kills, 12);
+    holds(soak::kills, sample_of(12, 6));
 }
 
 #[test]
