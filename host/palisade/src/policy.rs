@@ -251,7 +251,10 @@ impl Policy {
             .map(|named| &named.of_plugins)
             .filter(|rules| !rules.contains_key(own));
         let is_own = rule.is_of_tool();
-        match (origin.third_party().filter(|_| !is_own), rules.and_then(|rules| rules.keys().next())) {
+        match (
+            origin.third_party().filter(|_| !is_own),
+            rules.and_then(|rules| rules.keys().next()),
+        ) {
             (Some(file), Some(other)) => {
                 let class = definition.side_effects();
                 let about = format!(
@@ -347,9 +350,7 @@ pub(crate) fn is_granted(name: &str, definition: &Definition, origin: &Origin) -
 fn full_name(definition: &Definition, origin: &Origin) -> Option<String> {
     match origin.naming() {
         Naming::ByTool => Some(definition.own_name().to_string()),
-        Naming::ByPlugin => {
-            Some(format!("{}/{}", origin.rule_name(), definition.own_name()))
-        }
+        Naming::ByPlugin => Some(format!("{}/{}", origin.rule_name(), definition.own_name())),
         Naming::OnlyToTighten | Naming::Unclear => None,
     }
 }

@@ -247,12 +247,14 @@ pub(super) fn show_unbound(settings: &Settings, host: &Host, only: Option<&[&str
                 "the plugin is not approved, and was named for this run only; `{}` shows it and asks",
                 hint::approve(plugin)
             ),
-            Origin::Plugin { .. } | Origin::Server(_) | Origin::Native => match deciding(settings, decision, tool) {
-                Some(stricter) => format!("{stricter} holds, so change that"),
-                None => format!(
-                    "a rule that loosens names the {kind}, as in `\"{plugin}/{bare}\" = \"{mode}\"`"
-                ),
-            },
+            Origin::Plugin { .. } | Origin::Server(_) | Origin::Native => {
+                match deciding(settings, decision, tool) {
+                    Some(stricter) => format!("{stricter} holds, so change that"),
+                    None => format!(
+                        "a rule that loosens names the {kind}, as in `\"{plugin}/{bare}\" = \"{mode}\"`"
+                    ),
+                }
+            }
         };
         let decided = decision.mode;
         // A deny is explicit, and no rule for a single tool would lift it.

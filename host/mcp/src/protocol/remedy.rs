@@ -176,7 +176,9 @@ mod tests {
     #[test]
     fn client_over_http_has_no_arguments_of_the_server() {
         let result = ToolResult::failure(CallId::new("c"), "t", ErrorKind::UserDenied);
-        let remedy = for_operator(result.error().unwrap(), StartedBy::Operator).unwrap();
+        let remedy =
+            for_operator(result.error().unwrap(), StartedBy::Operator, Elicitation::Declared)
+                .unwrap();
         assert!(remedy.ends_with("the arguments that this server is started with"), "{remedy}");
         assert!(!remedy.contains("client's configuration"), "{remedy}");
     }
