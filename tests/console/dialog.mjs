@@ -55,7 +55,8 @@ export const dialog = (place) => ({
     // In the page, so that a slow machine clicks in the first second as well.
     const early = page.evaluate(clickAtOnce);
     const { question } = await place.asked();
-    check((await early).includes('first second'), `a click says why it does nothing: ${await early}`);
+    const said = await early;
+    check(said.includes('first second'), `a click says why it does nothing: ${said}`);
     await page.waitForSelector(ARMED);
     await until(
       async () => (await page.locator('#question .early').count()) === 0,

@@ -84,9 +84,13 @@ export function digest(text) {
  * A text of any length in a box. Beyond `limit` characters it is cut, with a button for the rest;
  * what the server itself has cut is said below. A box that `grows` has no scroll bar.
  */
-export function longText(text, { limit = 4000, label, grows = false, serverCut = false, size = null } = {}) {
+export function longText(
+  text,
+  { limit = 4000, label, grows = false, serverCut = false, size = null } = {},
+) {
   const tabindex = grows ? '-1' : '0';
-  const box = h('pre', { class: grows ? 'text grows' : 'text', tabindex, role: 'group', 'aria-label': label });
+  const kind = grows ? 'text grows' : 'text';
+  const box = h('pre', { class: kind, tabindex, role: 'group', 'aria-label': label });
   const parts = [box];
   const first = cut(text, limit);
   box.append(shown(first, true));

@@ -8,8 +8,9 @@ const REST_MS = 100;
 const LOOK_MS = 20_000;
 
 /**
- * Dispatches `loaded` when the server has told the list, `change` when it is another one, `added` (detail: a question) for each new one,
- * and `over` (detail: `{requestId, decision}`) when one is settled.
+ * Dispatches `loaded` when the server has told the list, `change` when it is another one, `added`
+ * (detail: a question) for each new one, and `over` (detail: `{requestId, decision}`) when one is
+ * settled.
  */
 export class Questions extends EventTarget {
   #open = new Map();

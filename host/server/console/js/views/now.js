@@ -45,7 +45,14 @@ function build(body, route, app) {
   const first = h('div');
   put(
     body,
-    h('section', {}, h('h2', { id: 'waiting' }, 'Waiting for an answer'), asking, noQuestion, missed),
+    h(
+      'section',
+      {},
+      h('h2', { id: 'waiting' }, 'Waiting for an answer'),
+      asking,
+      noQuestion,
+      missed,
+    ),
     h('section', {}, h('h2', { id: 'running' }, 'Running'), running, noCall, more),
     first,
   );
