@@ -253,6 +253,17 @@ mod tests {
     }
 
     #[test]
+    fn requests_with_one_id_count_as_notifications() {
+        let inbox = inbox();
+        let ping = br#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#;
+        for _ in 0..=MAX_NOTIFICATIONS {
+            assert!(inbox.take(ping).is_some());
+        }
+        assert!(inbox.take(ping).is_none());
+        assert!(inbox.fault().get().is_some_and(|fault| fault.contains("100,000 notifications")));
+    }
+
+    #[test]
     fn texts_that_are_no_messages_are_bounded() {
         let inbox = inbox();
         for _ in 0..MAX_OTHER_TEXTS {

@@ -72,8 +72,10 @@ impl<R: AsyncBufRead + Unpin + Send, W: AsyncWrite + Unpin + Send> Lines<R, W> {
 
 impl<R: AsyncRead + Unpin + Send + 'static, W> Drop for Lines<R, W> {
     fn drop(&mut self) {
-        self.inbox.fault().end();
-        let Some(mut reader) = self.reader.take() else { return };
+        let fault = self.inbox.fault();
+        fault.end();
+        let reader = self.reader.take().filter(|_| fault.get().is_none());
+        let Some(mut reader) = reader else { return };
         // A program that writes after the end of its input would be killed by a closed pipe, before
         // it has written what it holds.
         if let Ok(runtime) = Handle::try_current() {
@@ -217,19 +219,19 @@ mod tests {
     #[tokio::test]
     async fn requests_without_response_are_bounded() {
         let (mut wire, mut server, mut reads, fault) = wire();
-        let ping = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+        let ping = |id: i64| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n");
         for id in 0..100 {
-            server.write_all(ping).await.unwrap();
+            server.write_all(ping(id).as_bytes()).await.unwrap();
             assert!(wire.receive().await.is_some(), "answered requests are not counted");
             wire.send(response(id)).await.unwrap();
             let mut read = [0; 256];
             assert!(reads.read(&mut read).await.unwrap() > 0);
         }
-        for _ in 0..16 {
-            server.write_all(ping).await.unwrap();
+        for id in 0..16 {
+            server.write_all(ping(id).as_bytes()).await.unwrap();
             assert!(wire.receive().await.is_some());
         }
-        server.write_all(ping).await.unwrap();
+        server.write_all(ping(16).as_bytes()).await.unwrap();
         assert!(wire.receive().await.is_none());
         let reason = "it sent more than 16 requests and did not read the responses";
         assert_eq!(fault.get().as_deref(), Some(reason));
