@@ -45,7 +45,7 @@ pub(super) fn call_page(page: &CallPage) -> String {
     );
     add("class", row.class.clone());
     add("turn", row.turn_id.clone());
-    add("client", row.client.clone());
+    add("client", row.client_name.clone().or_else(|| row.client.clone()));
     add("started", row.started.map(|at| at.to_string()));
     add("ended", row.ended.map(|at| at.to_string()));
     add("message", row.message.clone());

@@ -11,6 +11,7 @@ pub(super) fn row_value(row: &CallRow) -> Value {
         "session_id": row.session_id,
         "turn_id": row.turn_id,
         "client": row.client,
+        "client_name": row.client_name,
         "tool": row.tool,
         "class": row.class,
         "plugin": row.plugin,
