@@ -107,7 +107,7 @@ fn grants_that_others_or_tools_can_change_are_not_used() {
     let mode = |mode| std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
     mode(0o666);
     let refused = program(&world, &["call", "send_read", &input]).run().exits_with(2);
-    let _ = refused.stderr_contains(&["other people can change it"]);
+    let _ = refused.stderr_contains(&["others can change it"]);
     mode(0o600);
     let _ = program(&world, &["call", "send_read", &input]).run().exits_with(0);
     // A workspace that contains the file gives tools of class execute a way to it.
