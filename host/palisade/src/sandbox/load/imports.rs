@@ -98,7 +98,9 @@ fn meaning(name: &str) -> Result<&'static str, &'static str> {
         "wasi:cli" => Ok(cli(interface)),
         "wasi:clocks" => Ok("time"),
         "wasi:random" => Ok("random bytes"),
-        "wasi:io" => Ok("input and output of the files, clocks and texts that the other interfaces give"),
+        "wasi:io" => {
+            Ok("input and output of the files, clocks and texts that the other interfaces give")
+        }
         "wasi:sockets" => Ok("nothing: every connection is refused"),
         "wasi:http" => Err(
             "the plugin has no network grant; give it one (`palisade grant`), or build it without HTTP (componentize-js: disable the `http` feature)",
