@@ -40,11 +40,13 @@ struct Steps {
 }
 
 impl Steps {
-    /// Returns the receiver of another report, unless the call has had its share.
-    fn next(&mut self, length: usize) -> Option<Arc<dyn Sink>> {
+    /// Returns the receiver of another report, with its message, unless the call has had its share.
+    fn next(&mut self, message: Option<&str>) -> Option<(Arc<dyn Sink>, Option<String>)> {
         self.steps_left = self.steps_left.checked_sub(1)?;
+        let message = message.map(|text| visible(cut(text, MAX_STEP)));
+        let length = message.as_ref().map_or(0, String::len);
         self.bytes_left = self.bytes_left.checked_sub(length)?;
-        Some(self.sink.clone())
+        Some((self.sink.clone(), message))
     }
 }
 
@@ -66,12 +68,11 @@ impl Handler {
     /// messages, so that a report is not behind the response. Reports beyond the bounds of a call
     /// are dropped.
     pub(crate) fn report(&self, report: &ProgressNotificationParam) {
-        let message = report.message.as_deref().map(|text| visible(cut(text, MAX_STEP)));
-        let length = message.as_ref().map_or(0, String::len);
         let mut running = self.running();
         let steps = running.get_mut(&report.progress_token);
-        let Some(sink) = steps.and_then(|steps| steps.next(length)) else { return };
+        let next = steps.and_then(|steps| steps.next(report.message.as_deref()));
         drop(running);
+        let Some((sink, message)) = next else { return };
         if report.progress.is_finite() {
             let total = report.total.filter(|total| total.is_finite());
             sink.progress(Progress { done: report.progress, total, message });
