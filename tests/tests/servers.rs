@@ -13,7 +13,9 @@ mod remote;
 #[path = "servers/words.rs"]
 mod words;
 
+use palisade_tests::mcp::Client;
 use palisade_tests::{Program, World};
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// Returns the folder of the scripted server.
@@ -57,4 +59,18 @@ fn approve(world: &World) {
 /// Returns the number of starts of the server.
 fn starts(world: &World) -> usize {
     world.read("starts").unwrap_or_default().lines().count()
+}
+
+/// Starts a server of the specification with the tools of the scripted server.
+fn serve(world: &World) -> Client {
+    let serving = program(world, &[]);
+    Client::start_with(serving, &["--allow", "network"]).shake_hands(&json!({}))
+}
+
+fn call(client: &mut Client, tool: &str, text: &str) -> Value {
+    client.request("tools/call", &json!({"name": tool, "arguments": {"text": text}}))
+}
+
+fn text(response: &Value) -> &str {
+    response["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{response}"))
 }

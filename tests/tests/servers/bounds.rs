@@ -1,23 +1,16 @@
 //! The bounds of a server: one that floods, is silent, or offers too much ends alone.
 
-use super::{approved, configure, program, starts};
+use super::{approved, call, configure, program, serve, starts, text};
 use palisade_tests::World;
 use palisade_tests::mcp::Client;
 use palisade_tests::oracle::Peak;
-use serde_json::{Value, json};
-
-fn text(response: &Value) -> &str {
-    response["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{response}"))
-}
+use serde_json::json;
 
 #[test]
 fn flood_of_a_server_ends_its_call_and_no_other() {
     let world = approved("plain", "");
-    let client = Client::start_with(program(&world, &[]), &["--allow", "network"]);
-    let mut client = client.shake_hands(&json!({}));
-    let mut call = |tool: &str| {
-        client.request("tools/call", &json!({"name": tool, "arguments": {"text": "x"}}))
-    };
+    let mut client = serve(&world);
+    let mut call = |tool: &str| call(&mut client, tool, "x");
     let flooded = call("scripted_flood");
     assert!(text(&flooded).contains("a message of more than 4 MiB"), "{flooded}");
     let junk = call("scripted_junk");
@@ -32,11 +25,8 @@ fn flood_of_a_server_ends_its_call_and_no_other() {
 #[test]
 fn flood_of_notifications_ends_the_server_and_holds_no_memory() {
     let world = approved("plain", "");
-    let client = Client::start_with(program(&world, &[]), &["--allow", "network"]);
-    let mut client = client.shake_hands(&json!({}));
-    let call = |client: &mut Client, tool: &str| {
-        client.request("tools/call", &json!({"name": tool, "arguments": {"text": "x"}}))
-    };
+    let mut client = serve(&world);
+    let call = |client: &mut Client, tool: &str| call(client, tool, "x");
     // The first call loads code that stays in memory.
     assert_eq!(text(&call(&mut client, "scripted_echo")), "x");
     let peak = Peak::of_process(client.process());
@@ -62,11 +52,9 @@ fn progress_of_a_call_is_bounded_as_that_of_a_plugin() {
 #[test]
 fn requests_with_one_id_leave_the_connection_as_it_is() {
     let world = approved("plain", "");
-    let client = Client::start_with(program(&world, &[]), &["--allow", "network"]);
-    let mut client = client.shake_hands(&json!({}));
+    let mut client = serve(&world);
     for _ in 0..20 {
-        let params = json!({"name": "scripted_ask", "arguments": {}});
-        assert_eq!(text(&client.request("tools/call", &params)), "asked");
+        assert_eq!(text(&call(&mut client, "scripted_ask", "x")), "asked");
     }
     assert_eq!(starts(&world), 1);
 }
@@ -74,11 +62,8 @@ fn requests_with_one_id_leave_the_connection_as_it_is() {
 #[test]
 fn server_has_ended_before_it_is_started_again() {
     let world = approved("alone", "");
-    let client = Client::start_with(program(&world, &[]), &["--allow", "network"]);
-    let mut client = client.shake_hands(&json!({}));
-    let mut call = |tool: &str| {
-        client.request("tools/call", &json!({"name": tool, "arguments": {"text": "x"}}))
-    };
+    let mut client = serve(&world);
+    let mut call = |tool: &str| call(&mut client, tool, "x");
     assert_eq!(text(&call("scripted_echo")), "x");
     let garbled = call("scripted_garble");
     assert!(text(&garbled).contains("a message that is not accepted"), "{garbled}");

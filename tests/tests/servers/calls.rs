@@ -1,23 +1,8 @@
 //! Calls of a server's tools: validated, asked about, answered, cancelled, recorded and restarted.
 
-use super::{approved, configure, program, starts};
+use super::{approved, call, configure, program, serve, starts, text};
 use palisade_tests::World;
-use palisade_tests::mcp::Client;
 use serde_json::{Value, json};
-
-/// Starts a server of the specification with the tools of the scripted server.
-fn serve(world: &World) -> Client {
-    let serving = program(world, &[]);
-    Client::start_with(serving, &["--allow", "network"]).shake_hands(&json!({}))
-}
-
-fn call(client: &mut Client, tool: &str, text: &str) -> Value {
-    client.request("tools/call", &json!({"name": tool, "arguments": {"text": text}}))
-}
-
-fn text(response: &Value) -> &str {
-    response["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{response}"))
-}
 
 #[test]
 fn tool_of_a_server_is_listed_without_a_start() {

@@ -1,8 +1,7 @@
 //! The words of a server's tools: shown before an approval, and stopped when they change.
 
-use super::{approve, approved, configure, program, starts};
+use super::{approve, approved, call, configure, program, serve, starts, text};
 use palisade_tests::World;
-use palisade_tests::mcp::Client;
 use serde_json::{Value, json};
 
 #[test]
@@ -48,11 +47,8 @@ fn words_that_change_between_two_starts_stop_the_tool_and_no_other() {
 #[test]
 fn words_that_change_while_the_server_runs_stop_the_tool() {
     let world = approved("plain", "");
-    let client = Client::start_with(program(&world, &[]), &["--allow", "network"]);
-    let mut client = client.shake_hands(&json!({}));
-    let mut call = |tool: &str| {
-        client.request("tools/call", &json!({"name": tool, "arguments": {"text": "x"}}))
-    };
+    let mut client = serve(&world);
+    let mut call = |tool: &str| call(&mut client, tool, "x");
     assert_eq!(call("scripted_echo")["result"]["content"][0]["text"], "x");
     assert_eq!(call("scripted_change")["result"]["content"][0]["text"], "changed");
     let refused = call("scripted_echo");
@@ -67,18 +63,14 @@ fn words_that_change_while_the_server_runs_stop_the_tool() {
 fn server_cannot_have_its_former_words_kept() {
     // It says that its list holds for a day, and changes it.
     let world = approved("kept", "");
-    let client = Client::start_with(program(&world, &[]), &["--allow", "network"]);
-    let mut client = client.shake_hands(&json!({}));
-    let mut call = |tool: &str| {
-        let params = json!({"name": tool, "arguments": {"text": "x"}});
-        client.request("tools/call", &params)["result"]["content"][0]["text"].clone()
-    };
+    let mut client = serve(&world);
+    let mut call = |tool: &str| text(&call(&mut client, tool, "x")).to_owned();
     assert_eq!(call("scripted_change"), "changed");
     let refused = call("scripted_echo");
-    assert!(refused.as_str().unwrap().contains("other words"), "{refused}");
+    assert!(refused.contains("other words"), "{refused}");
     assert_eq!(call("scripted_lose"), "lost");
     let refused = call("scripted_step");
-    assert!(refused.as_str().unwrap().contains("no list"), "{refused}");
+    assert!(refused.contains("no list"), "{refused}");
 }
 
 #[test]
@@ -103,16 +95,12 @@ fn more_words_than_a_terminal_shows_are_approved_by_their_digest() {
 #[test]
 fn tool_is_not_called_while_its_words_are_unknown() {
     let world = approved("plain", "");
-    let client = Client::start_with(program(&world, &[]), &["--allow", "network"]);
-    let mut client = client.shake_hands(&json!({}));
-    let mut call = |tool: &str| {
-        let params = json!({"name": tool, "arguments": {"text": "x"}});
-        client.request("tools/call", &params)["result"]["content"][0]["text"].clone()
-    };
+    let mut client = serve(&world);
+    let mut call = |tool: &str| text(&call(&mut client, tool, "x")).to_owned();
     assert_eq!(call("scripted_lose"), "lost");
     for _ in 0..2 {
         let refused = call("scripted_echo");
-        assert!(refused.as_str().unwrap().contains("no list"), "{refused}");
+        assert!(refused.contains("no list"), "{refused}");
     }
 }
 
