@@ -1,5 +1,5 @@
-//! The lengths of long tests: a sample of each run with every change, and the whole before a release
-//! (`.ci/release`).
+//! The lengths of long tests: a sample of each run with every change, and the whole before a
+//! release (`.ci/release`).
 
 /// The variable that asks for whole runs.
 const WHOLE: &str = "PALISADE_WHOLE_RUNS";

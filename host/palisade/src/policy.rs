@@ -345,8 +345,8 @@ pub(crate) fn is_granted(name: &str, definition: &Definition, origin: &Origin) -
     is_clear && own.as_str() == tool && is_named(name, definition, origin)
 }
 
-/// Returns the name under which a rule can loosen this tool: the tool's own name, or for the tool of
-/// a plugin file or a server the qualified one.
+/// Returns the name under which a rule can loosen this tool: the tool's own name, or for the tool
+/// of a plugin file or a server the qualified one.
 fn full_name(definition: &Definition, origin: &Origin) -> Option<String> {
     match origin.naming() {
         Naming::ByTool => Some(definition.own_name().to_string()),

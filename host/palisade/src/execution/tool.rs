@@ -54,8 +54,8 @@ pub trait Tool: Send + Sync {
         false
     }
 
-    /// Returns the server that the tool passes its calls on to, if it does. It is the same for every
-    /// instance of a factory.
+    /// Returns the server that the tool passes its calls on to, if it does. It is the same for
+    /// every instance of a factory.
     fn server(&self) -> Option<ToolServer> {
         None
     }

@@ -70,14 +70,14 @@ pub fn open_unreplaceable_file(path: &std::path::Path) -> io::Result<std::fs::Fi
     open_unreplaceable(path).map_err(io::Error::from)
 }
 
-/// Opens a file that decides about rights, such as approvals: one that
+/// Opens a file that decides about rights, such as approvals: a file that
 /// [`open_unreplaceable_file`] opens, and that only this user or root can change, under this name
 /// alone.
 ///
 /// # Errors
 ///
-/// As those of [`open_unreplaceable_file`], or if the file belongs to another user, others can write
-/// to it, or it has another name; the text names the remedy.
+/// As those of [`open_unreplaceable_file`], or if the file belongs to another user, others can
+/// write to it, or it has another name; the text names the remedy.
 #[cfg(unix)]
 pub fn open_deciding_file(path: &std::path::Path) -> io::Result<std::fs::File> {
     use std::os::unix::fs::MetadataExt as _;

@@ -109,7 +109,7 @@ export class QuestionDialog {
 
   /**
    * Shows this question, open or over. `before` is what became of the one before, and `offered` is
-   * true if nobody asked for it.
+   * true if the page opens it by itself.
    */
   async show(requestId, { before = null, offered = false } = {}) {
     this.#asked?.abort();
@@ -329,7 +329,7 @@ export class QuestionDialog {
     const left = Questions.left(this.#question);
     this.#parts.left.classList.toggle('soon', this.#isConnected && left < WARN_MS);
     if (!this.#isConnected) {
-      // The question may be over already, and nobody would learn it here.
+      // The question may be over already, which this page has no way to learn.
       put(this.#parts.left, 'not connected');
       return;
     }

@@ -19,8 +19,8 @@ pub(super) fn recovered(calls: usize, time: Timestamp) -> NewEvent {
     own(RECOVERED, time, &format!("\"unknown_calls\":{calls}"))
 }
 
-/// Returns the line of an event of the server itself: the keys that all events have, in their order.
-/// `session` is JSON, and `more` is empty, or has further keys after a comma.
+/// Returns the line of an event of the server itself: the keys that all events have, in their
+/// order. `session` is JSON, and `more` is empty, or has further keys after a comma.
 pub(crate) fn line(name: &str, time: Timestamp, session: &str, more: &str) -> String {
     format!(
         "{{\"v\":1,\"seq\":null,\"time\":\"{time}\",\"event\":\"{name}\",\"session_id\":{session},\

@@ -176,8 +176,8 @@ fn tell_console(http: &Http, operator: &Entry) {
     }
 }
 
-/// Returns the command that prints a link to the console. A token that was given is kept nowhere, so
-/// the command names its file.
+/// Returns the command that prints a link to the console. A token that was given is kept nowhere,
+/// so the command names its file.
 pub(super) fn command(origin: &str, operator: &Entry) -> String {
     let file = match operator {
         Entry::Given { file: Some(file), .. } => {
