@@ -63,6 +63,8 @@ pub struct Oracle {
     events: Mutex<Vec<Event>>,
     panics: usize,
     memory: usize,
+    /// The number of rounds in all of which a resource grows if it leaks.
+    rounds: usize,
     benign: BenignCalls,
     turn: MutexGuard<'static, ()>,
 }
@@ -146,6 +148,7 @@ impl Oracle {
             events: Mutex::default(),
             panics: 0,
             memory,
+            rounds: rounds(),
             benign,
             turn,
         }

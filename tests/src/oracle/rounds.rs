@@ -37,7 +37,7 @@ impl Oracle {
         // Make a benign call first, so that resources that are created once, such as the clock's
         // thread, exist before the first count.
         let mut broken: Vec<String> = self.benign().err().into_iter().collect();
-        for _ in 1..rounds() {
+        for _ in 1..self.rounds {
             let (done, unsettled) = self.round(within, work, &mut broken);
             if unsettled.is_empty() || !broken.is_empty() {
                 broken.extend(unsettled);
