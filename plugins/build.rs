@@ -5,6 +5,9 @@
 
 #[path = "build/guests.rs"]
 mod guests;
+#[cfg(feature = "code")]
+#[path = "build/snapshot.rs"]
+mod snapshot;
 
 use std::env;
 use std::fs;
@@ -63,7 +66,27 @@ fn build(package: &Path, out: &Path) -> Result<Vec<PathBuf>, Error> {
     let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
     let guests = Selection::Packages(&packages);
     let built = guests::build(&Request { workspace, target: &target, guests })?;
-    Ok(built.into_iter().map(|guest| guest.path).collect())
+    let paths = built.into_iter().map(|guest| guest.path);
+    names().zip(paths).map(|(name, path)| initialised(name, path, out)).collect()
+}
+
+/// Initialises the plugin in advance whose start is slow, and returns the file of the component.
+#[cfg(feature = "code")]
+fn initialised(name: &str, path: PathBuf, out: &Path) -> Result<PathBuf, Error> {
+    if name != CODE {
+        return Ok(path);
+    }
+    let component = fs::read(&path).map_err(|source| Error::io("read", &path, source))?;
+    let initialised = snapshot::initialised(&component)
+        .map_err(|reason| Error::Snapshot { name: CODE, reason })?;
+    let file = out.join(format!("{CODE}.wasm"));
+    fs::write(&file, initialised).map_err(|source| Error::io("write", &file, source))?;
+    Ok(file)
+}
+
+#[cfg(not(feature = "code"))]
+fn initialised(_name: &str, path: PathBuf, _out: &Path) -> Result<PathBuf, Error> {
+    Ok(path)
 }
 
 fn prebuilt(package: &Path) -> Result<Vec<PathBuf>, Error> {

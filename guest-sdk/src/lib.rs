@@ -74,6 +74,34 @@ pub use visible::visible;
 /// # fn main() {}
 /// ```
 ///
+/// `prepare` names a function that runs before the definitions are returned. It keeps what is slow
+/// to make in a `thread_local!`, for a build that stores the memory of the plugin after that call
+/// with the component. Without such a build, each call of a tool makes it again:
+///
+/// ```
+/// # use std::cell::OnceCell;
+/// thread_local! {
+///     static WORDS: OnceCell<Vec<String>> = const { OnceCell::new() };
+/// }
+///
+/// fn words() -> Vec<String> {
+///     WORDS.with(|words| words.get_or_init(|| vec!["hello".to_owned()]).clone())
+/// }
+///
+/// fn make_words() {
+///     words();
+/// }
+///
+/// /// Returns a word.
+/// #[palisade_guest::tool(side_effects = "none")]
+/// fn word() -> String {
+///     words().remove(0)
+/// }
+///
+/// palisade_guest::export!(word; prepare = make_words);
+/// # fn main() {}
+/// ```
+///
 /// Two tools of the same name do not compile, and neither does a function that is not a tool:
 ///
 /// ```compile_fail
@@ -93,7 +121,7 @@ pub use visible::visible;
 /// ```
 #[macro_export]
 macro_rules! export {
-    ($($tool:path),+ $(,)?) => {
+    ($($tool:path),+ $(,)? $(; prepare = $prepare:path)?) => {
         const _: () = {
             const TOOLS: &[$crate::__private::Entry] = &[$($crate::__private::Entry::of::<$tool>()),+];
             const _: () = $crate::__private::check(TOOLS);
@@ -103,6 +131,7 @@ macro_rules! export {
 
             impl $crate::__private::Guest for Plugin {
                 fn definitions() -> ::std::vec::Vec<$crate::Definition> {
+                    $($prepare();)?
                     $crate::__private::definitions(TOOLS)
                 }
 

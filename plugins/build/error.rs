@@ -19,6 +19,13 @@ pub(crate) enum Error {
         /// The expected path of the guest.
         path: PathBuf,
     },
+    /// A plugin cannot be initialised in advance.
+    Snapshot {
+        /// The name of the plugin.
+        name: &'static str,
+        /// The reason.
+        reason: String,
+    },
     /// The published package must include the plugins, and this one does not.
     NoPlugins {
         /// The expected directory of the plugins.
@@ -55,6 +62,9 @@ impl fmt::Display for Error {
                 "cargo built the guests but {} is missing: a guest is a library of crate type cdylib",
                 path.display()
             ),
+            Self::Snapshot { name, reason } => {
+                write!(f, "the plugin {name} cannot be initialised in advance: {reason}")
+            }
             Self::NoPlugins { folder } => {
                 write!(
                     f,

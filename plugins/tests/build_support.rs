@@ -14,6 +14,7 @@ fn every_refusal_is_one_line() {
     for refusal in [
         Error::Guests { names },
         Error::Missing { path: path() },
+        Error::Snapshot { name: "code", reason: "it calls now of wasi:clocks".to_owned() },
         Error::NoPlugins { folder: path() },
         Error::Target(palisade_wasip2::Error::NoMirror),
     ] {

@@ -1,8 +1,8 @@
 //! The shipped plugin `code`: programs that call tools.
 //!
 //! Programs are JavaScript, because models write it well and the engine is Rust alone:
-//! `boa_engine`, of which a component of 3.7 MB is made. A fresh engine takes 0.3 ms, so that it is
-//! not initialised in advance: that would need the whole WebAssembly engine in the build script.
+//! `boa_engine`. Making an engine takes longer than running a small program. The build therefore
+//! makes it in advance, as part of the definitions, and stores the memory with the component.
 
 mod search;
 mod tool;
@@ -27,4 +27,10 @@ mod tools_object;
 use search::search_tools;
 use tool::run_js;
 
-palisade_guest::export!(run_js, search_tools);
+#[cfg(target_family = "wasm")]
+use engine::prepare;
+/// Programs run in the sandbox alone, so that a native build has no engine.
+#[cfg(not(target_family = "wasm"))]
+fn prepare() {}
+
+palisade_guest::export!(run_js, search_tools; prepare = prepare);
