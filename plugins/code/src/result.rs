@@ -43,7 +43,12 @@ pub(crate) fn failure(error: &JsError, indent: u32, context: &mut Context) -> Ou
         Ok(native) => {
             let message = without_indent(native.message(), indent);
             let name = class(error, context).unwrap_or_else(|| kind(&native.kind).to_owned());
-            (format!("{name}: {message}"), place(error, indent, context))
+            let place = match native.kind {
+                // The engine tells the place of another statement.
+                JsNativeErrorKind::Reference => None,
+                _ => place(error, indent, context),
+            };
+            (format!("{name}: {message}"), place)
         }
         Err(_) => (thrown(error, context), place(error, indent, context)),
     };

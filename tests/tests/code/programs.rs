@@ -76,6 +76,30 @@ async fn error_names_its_place_and_nothing_of_the_engine() {
 }
 
 #[tokio::test]
+async fn unknown_name_has_no_place() {
+    let stage = granting(&["calculate"], |builder| builder);
+    let failure = failure(&run(&stage, "let a = 1;\nlet b = 2;\nmissing;").await);
+    assert_eq!(failure, "ReferenceError: missing is not defined");
+}
+
+#[tokio::test]
+async fn unhandled_rejection_is_found_among_many_that_are_handled() {
+    let stage = granting(&["calculate"], |builder| builder);
+    let code = |lost: &str| {
+        format!(
+            "const fail = async (i) => {{ throw new Error('e' + i) }};
+            const all = Array.from({{length: 2000}}, (_, i) => fail(i));
+            {lost}
+            return (await Promise.allSettled(all)).length"
+        )
+    };
+    assert_eq!(output(&run(&stage, &code("")).await), "2000");
+    let lost = "(async () => { tools.calculate({}) })();";
+    let failure = failure(&run(&stage, &code(lost)).await);
+    assert!(failure.starts_with("validation_error: "), "{failure}");
+}
+
+#[tokio::test]
 async fn failed_call_can_be_caught() {
     let stage = granting(&["calculate"], |builder| builder);
     let code = "try { tools.calculate({}) } catch (error) {
