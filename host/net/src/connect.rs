@@ -51,6 +51,9 @@ pub(crate) enum Destinations {
     Public,
     /// Public and private addresses.
     Any,
+    /// Public and private addresses of other machines: those of a host whose name is not that of
+    /// this machine, whatever a resolver says.
+    Elsewhere,
     /// Private addresses alone: those of a request that carries a secret without encryption.
     Private,
 }
@@ -103,7 +106,10 @@ async fn addresses(
             Err(_) => return Err(ConnectError::ResolveTimeout),
         },
     };
-    let is_reached = |address: &&IpAddr| destinations.have(AddressKind::of(**address));
+    let is_reached = |address: &&IpAddr| {
+        destinations.have(AddressKind::of(**address))
+            && !(destinations == Destinations::Elsewhere && address.to_canonical().is_loopback())
+    };
     let reached: Vec<IpAddr> =
         found.iter().filter(is_reached).take(limits::ADDRESSES).copied().collect();
     if !reached.is_empty() {
@@ -113,9 +119,10 @@ async fn addresses(
     let is_public = |address: &IpAddr| AddressKind::of(*address) == AddressKind::Public;
     Err(match destinations {
         Destinations::Private if found.iter().any(is_public) => NetRefused::PlainAddress { host },
-        Destinations::Public | Destinations::Any | Destinations::Private => {
-            NetRefused::Address { host, found: found.len() }
-        }
+        Destinations::Public
+        | Destinations::Any
+        | Destinations::Elsewhere
+        | Destinations::Private => NetRefused::Address { host, found: found.len() },
     }
     .into())
 }
@@ -123,8 +130,8 @@ async fn addresses(
 impl Destinations {
     fn have(self, kind: AddressKind) -> bool {
         match (kind, self) {
-            (AddressKind::Public, Self::Public | Self::Any)
-            | (AddressKind::Private, Self::Private | Self::Any) => true,
+            (AddressKind::Public, Self::Public | Self::Any | Self::Elsewhere)
+            | (AddressKind::Private, Self::Private | Self::Any | Self::Elsewhere) => true,
             (AddressKind::Public, Self::Private)
             | (AddressKind::Private, Self::Public)
             | (AddressKind::Never, _) => false,

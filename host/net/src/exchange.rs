@@ -70,7 +70,7 @@ pub enum ExchangeError {
     },
     /// The host has no address that may be connected to.
     #[error(
-        "`{host}` has no address that may be connected to: {found} of its addresses are private or reserved; a host that another server leads to needs a public one, and metadata services are never reached"
+        "`{host}` has no address that may be connected to: {found} of its addresses are private, reserved or those of this machine; a host that another server leads to needs a public one, only `localhost` and its addresses name this machine, and metadata services are never reached"
     )]
     Address {
         /// The host.
@@ -167,15 +167,19 @@ pub(crate) async fn begin(
     }
 }
 
-/// Connects to a target. Without encryption only this machine is reached: `localhost` means its
-/// loopback addresses, whatever a resolver says.
+/// Connects to a target. Without encryption only this machine is reached. Whatever a resolver says,
+/// `localhost` means the loopback addresses, and no other name does.
 async fn stream(
     network: &Network,
     target: &Target,
     reach: Reach,
 ) -> Result<Box<dyn Stream>, ExchangeError> {
     if target.scheme == Scheme::Https {
-        return Ok(connect(target, reach.into(), network).await?);
+        let destinations = match reach {
+            Reach::Private if !target.host.is_loopback() => Destinations::Elsewhere,
+            reach => reach.into(),
+        };
+        return Ok(connect(target, destinations, network).await?);
     }
     if !target.host.is_loopback() {
         return Err(ExchangeError::Unencrypted { target: target.clone() });

@@ -49,6 +49,18 @@ async fn private_address_of_a_name_is_reached_only_on_purpose() {
 }
 
 #[tokio::test]
+async fn name_of_another_machine_never_means_this_one() {
+    let server = Server::echo().await;
+    let network = network(&[("a.test", &["127.0.0.2"]), ("b.test", &["::1", "::ffff:127.0.0.1"])]);
+    for host in ["a.test", "b.test"] {
+        let url = format!("https://{host}:{}/", server.port());
+        let refused = exchange(&network, get(url, Reach::Private)).await;
+        assert!(matches!(refused, Err(ExchangeError::Address { .. })), "{host}: {refused:?}");
+    }
+    assert_eq!(server.heads().len(), 0);
+}
+
+#[tokio::test]
 async fn body_of_the_limit_is_read_and_a_longer_one_refused() {
     for (length, is_read) in [(1_000, true), (1_001, false)] {
         let body = vec![b'x'; length];
