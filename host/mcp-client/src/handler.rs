@@ -5,12 +5,12 @@
 use palisade::execution::{Progress, Sink};
 use palisade::sandbox::limits::{LOG, PROGRESS_STEPS};
 use palisade::tool::text::{cut, visible};
+use rmcp::ClientHandler;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ErrorData, Implementation, ListRootsResult,
-    ProgressNotificationParam, ProgressToken, Root, RootsCapabilities,
+    ClientCapabilities, ClientConfig, ClientResult, ElicitResult, ElicitationAction, ErrorCode,
+    ErrorData, Implementation, ListRootsResult, ProgressNotificationParam, ProgressToken, Root,
+    RootsCapabilities, ServerRequest,
 };
-use rmcp::service::RequestContext;
-use rmcp::{ClientHandler, RoleClient};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,6 +79,25 @@ impl Handler {
         }
     }
 
+    /// Returns the response to a request of the server, of a bounded length. The workspace is the
+    /// only root.
+    pub(crate) fn response(&self, request: &ServerRequest) -> Result<ClientResult, ErrorData> {
+        match request {
+            ServerRequest::PingRequest(_) => Ok(ClientResult::empty(())),
+            ServerRequest::ListRootsRequest(_) => {
+                let root = self.0.workspace.iter().map(|path| Root::new(file_uri(path)));
+                Ok(ClientResult::ListRootsResult(ListRootsResult::new(root.collect())))
+            }
+            ServerRequest::ElicitRequest(_) => {
+                Ok(ClientResult::ElicitResult(ElicitResult::new(ElicitationAction::Decline)))
+            }
+            _ => {
+                let message = "the client does not offer this method";
+                Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
+            }
+        }
+    }
+
     /// Sets whether the server has said that its list of tools is another one.
     pub(crate) fn set_new_list(&self, has_new_list: bool) {
         self.0.has_new_list.store(has_new_list, Ordering::SeqCst);
@@ -111,15 +130,6 @@ impl ClientHandler for Handler {
         let mut capabilities = ClientCapabilities::default();
         capabilities.roots = self.0.workspace.as_ref().map(|_| RootsCapabilities::default());
         ClientConfig::new(capabilities, Implementation::new("palisade", env!("CARGO_PKG_VERSION")))
-    }
-
-    /// The root is the workspace.
-    async fn list_roots(
-        &self,
-        _: RequestContext<RoleClient>,
-    ) -> Result<ListRootsResult, ErrorData> {
-        let root = self.0.workspace.iter().map(|path| Root::new(file_uri(path)));
-        Ok(ListRootsResult::new(root.collect()))
     }
 }
 

@@ -5,12 +5,12 @@ use crate::handler::Handler;
 use crate::runtime;
 use palisade::tool::json::{JsonBounds, JsonError, parse_bounded};
 use rmcp::RoleClient;
-use rmcp::model::{ErrorData, JsonRpcMessage, RequestId, ServerNotification};
+use rmcp::model::{ErrorData, JsonRpcMessage, RequestId, ServerNotification, ServerRequest};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use serde_json::Value;
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 /// A message of a server.
@@ -25,6 +25,8 @@ pub(crate) const BOUNDS: JsonBounds = JsonBounds { bytes: 4 << 20, depth: 72, me
 const MAX_OTHER_TEXTS: usize = 1_000;
 /// The most requests of a server that wait for a response.
 const MAX_UNANSWERED: usize = 16;
+/// The longest id of a request of a server, in bytes. A response repeats it.
+const MAX_ID: usize = 1 << 10;
 /// The most notifications of a server between two requests to it.
 const MAX_NOTIFICATIONS: usize = 100_000;
 
@@ -64,14 +66,28 @@ impl Fault {
     }
 }
 
+/// A message that was taken.
+pub(crate) enum Taken {
+    /// A message for the protocol library.
+    Message(Received),
+    /// The response to a request of the server.
+    Response(Response),
+}
+
+/// A response to a request of the server. The request has its place until this is dropped.
+pub(crate) struct Response {
+    pub(crate) message: Sent,
+    pub(crate) place: OwnedSemaphorePermit,
+}
+
 /// What a connection has received.
 #[derive(Clone)]
 pub(crate) struct Inbox {
     handler: Handler,
     fault: Fault,
     other_texts: Arc<AtomicUsize>,
-    /// The requests of the server that wait for a response.
-    unanswered: Arc<Mutex<HashSet<RequestId>>>,
+    /// A place for each request of the server that waits for a response.
+    places: Arc<Semaphore>,
     notifications: Arc<AtomicUsize>,
     requests: Arc<AtomicUsize>,
     responses: Arc<AtomicUsize>,
@@ -85,7 +101,7 @@ impl Inbox {
             handler,
             fault,
             other_texts: Arc::default(),
-            unanswered: Arc::default(),
+            places: Arc::new(Semaphore::new(MAX_UNANSWERED)),
             notifications: Arc::default(),
             requests: Arc::default(),
             responses: Arc::default(),
@@ -97,42 +113,51 @@ impl Inbox {
         &self.fault
     }
 
-    /// Reads a message. Returns `None` for a text that is no message, for a notification, which
-    /// ends here, and for a message that exceeds a bound, which is a fault.
-    pub(crate) fn take(&self, text: &[u8]) -> Option<Received> {
+    /// Reads a message. Returns `None` for a text that is no message, for a notification, and for a
+    /// message that exceeds a bound, which is a fault. Notifications and requests of the server end
+    /// here: the protocol library would start a task for each, and queue responses without a bound.
+    pub(crate) fn take(&self, text: &[u8]) -> Option<Taken> {
         let message = self.read(text);
-        match &message {
+        let taken = match message {
             None => {
                 if self.other_texts.fetch_add(1, Ordering::Relaxed) >= MAX_OTHER_TEXTS {
                     self.fault.set("it sent more than 1,000 lines that are no messages");
                 }
+                None
             }
-            Some(JsonRpcMessage::Request(request)) => self.asked(&request.id),
+            Some(JsonRpcMessage::Request(request)) => {
+                self.respond(request.id, &request.request).map(Taken::Response)
+            }
             Some(JsonRpcMessage::Notification(notification)) => {
                 self.notified(&notification.notification);
-                // It ends here: the protocol library would start a task for each.
-                return None;
+                None
             }
-            Some(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) => {
+            Some(message) => {
                 let responses = self.responses.fetch_add(1, Ordering::Relaxed);
                 if responses > self.requests.load(Ordering::Relaxed) + MAX_OTHER_TEXTS {
                     self.fault.set("it sent more than 1,000 responses to no request");
                 }
+                Some(Taken::Message(message))
             }
-        }
-        message.filter(|_| self.fault.get().is_none())
+        };
+        taken.filter(|_| self.fault.get().is_none())
     }
 
-    /// Takes a request of the server.
-    fn asked(&self, id: &RequestId) {
-        let mut unanswered = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
-        if unanswered.len() >= MAX_UNANSWERED {
-            self.fault.set("it sent more than 16 requests and did not read the responses");
-        } else if !unanswered.insert(id.clone()) {
-            // Each stream of a server without a state may count its requests anew. The protocol
-            // library responds to one of them.
-            self.count_notification();
+    /// Returns the response to a request of the server.
+    fn respond(&self, id: RequestId, request: &ServerRequest) -> Option<Response> {
+        if matches!(&id, RequestId::String(id) if id.len() > MAX_ID) {
+            self.fault.set("it sent a request with an id of more than 1 KiB");
+            return None;
         }
+        let Ok(place) = self.places.clone().try_acquire_owned() else {
+            self.fault.set("it sent more than 16 requests and did not read the responses");
+            return None;
+        };
+        let message = match self.handler.response(request) {
+            Ok(result) => JsonRpcMessage::response(result, id),
+            Err(error) => JsonRpcMessage::error(error, Some(id)),
+        };
+        Some(Response { message, place })
     }
 
     fn count_notification(&self) {
@@ -172,22 +197,11 @@ impl Inbox {
         message.or_else(|| id.map(|id| failed(id, "the response is not valid")))
     }
 
-    fn answered(&self, id: &RequestId) {
-        self.unanswered.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-    }
-
     /// Counts a message that was sent.
     pub(crate) fn sent(&self, message: &Sent) {
-        match message {
-            JsonRpcMessage::Response(response) => self.answered(&response.id),
-            JsonRpcMessage::Error(error) => {
-                error.id.iter().for_each(|id| self.answered(id));
-            }
-            JsonRpcMessage::Request(_) => {
-                self.notifications.store(0, Ordering::Relaxed);
-                self.requests.fetch_add(1, Ordering::Relaxed);
-            }
-            JsonRpcMessage::Notification(_) => {}
+        if let JsonRpcMessage::Request(_) = message {
+            self.notifications.store(0, Ordering::Relaxed);
+            self.requests.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
@@ -205,6 +219,8 @@ fn id_of_response(value: &Value) -> Option<RequestId> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
     use super::*;
 
     fn inbox() -> Inbox {
@@ -215,7 +231,9 @@ mod tests {
     fn invalid_response_fails_its_request() {
         let inbox = inbox();
         let text = br#"{"jsonrpc":"2.0","id":7,"error":{"code":"none"}}"#;
-        let Some(JsonRpcMessage::Error(error)) = inbox.take(text) else { panic!("no error") };
+        let Some(Taken::Message(JsonRpcMessage::Error(error))) = inbox.take(text) else {
+            panic!("no error")
+        };
         assert_eq!(error.id, Some(RequestId::Number(7)));
         assert_eq!(inbox.fault().get(), None);
     }
@@ -253,14 +271,38 @@ mod tests {
     }
 
     #[test]
-    fn requests_with_one_id_count_as_notifications() {
+    fn requests_are_bounded_until_their_responses_are_sent() {
         let inbox = inbox();
-        let ping = br#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#;
-        for _ in 0..=MAX_NOTIFICATIONS {
-            assert!(inbox.take(ping).is_some());
+        let request = format!(r#"{{"jsonrpc":"2.0","id":0,"method":"{}"}}"#, "x".repeat(1 << 20));
+        for _ in 0..3 {
+            let mut waiting = Vec::new();
+            for _ in 0..MAX_UNANSWERED {
+                let Some(Taken::Response(response)) = inbox.take(request.as_bytes()) else {
+                    panic!("no response: {:?}", inbox.fault().get())
+                };
+                let text = serde_json::to_string(&response.message).unwrap();
+                assert!(text.len() < 200, "{text}");
+                waiting.push(response);
+            }
         }
-        assert!(inbox.take(ping).is_none());
-        assert!(inbox.fault().get().is_some_and(|fault| fault.contains("100,000 notifications")));
+        let waiting: Vec<_> =
+            (0..=MAX_UNANSWERED).map(|_| inbox.take(request.as_bytes())).collect();
+        assert!(waiting.last().is_some_and(Option::is_none));
+        let reason = "it sent more than 16 requests and did not read the responses";
+        assert_eq!(inbox.fault().get().as_deref(), Some(reason));
+    }
+
+    #[test]
+    fn id_of_a_request_is_bounded() {
+        for (length, reason) in
+            [(MAX_ID, None), (MAX_ID + 1, Some("it sent a request with an id of more than 1 KiB"))]
+        {
+            let inbox = inbox();
+            let id = "x".repeat(length);
+            let ping = format!(r#"{{"jsonrpc":"2.0","id":"{id}","method":"ping"}}"#);
+            assert_eq!(inbox.take(ping.as_bytes()).is_none(), reason.is_some());
+            assert_eq!(inbox.fault().get().as_deref(), reason);
+        }
     }
 
     #[test]

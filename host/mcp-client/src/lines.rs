@@ -1,6 +1,6 @@
 //! Messages as lines: the transport of a server that is reached over pipes.
 
-use crate::inbox::{BOUNDS, Inbox, Received, Sent, TOO_LONG};
+use crate::inbox::{BOUNDS, Inbox, Received, Response, Sent, TOO_LONG, Taken};
 use crate::runtime::LAST_MOMENT;
 use palisade::tool::text::{cut, visible};
 use rmcp::RoleClient;
@@ -87,6 +87,23 @@ impl<R: AsyncRead + Unpin + Send + 'static, W> Drop for Lines<R, W> {
     }
 }
 
+impl<R, W> Lines<R, W>
+where
+    R: AsyncBufRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    /// Sends a response to the server. Its request has a place until the server has room for it.
+    fn respond(&mut self, response: Response) {
+        let Response { message, place } = response;
+        let sent = self.send(message);
+        tokio::spawn(async move {
+            // A failure has ended the connection.
+            let _ = sent.await;
+            drop(place);
+        });
+    }
+}
+
 impl<R, W> Transport<RoleClient> for Lines<R, W>
 where
     R: AsyncBufRead + Unpin + Send + 'static,
@@ -132,17 +149,17 @@ where
                 read = self.read_line() => read?,
             }
             let line = std::mem::take(&mut self.line);
-            let message = self.inbox.take(&line);
-            if let Some(JsonRpcMessage::Error(error)) = &message
-                && error.id.is_none()
-            {
-                // Nothing says which request it answers.
-                let message = visible(cut(&error.error.message, MAX_MESSAGE));
-                self.inbox.fault().set(format!("it sent an error without an id: {message}"));
-                return None;
-            }
-            if message.is_some() || self.inbox.fault().get().is_some() {
-                return message;
+            match self.inbox.take(&line) {
+                Some(Taken::Message(JsonRpcMessage::Error(error))) if error.id.is_none() => {
+                    // Nothing says which request it answers.
+                    let message = visible(cut(&error.error.message, MAX_MESSAGE));
+                    self.inbox.fault().set(format!("it sent an error without an id: {message}"));
+                    return None;
+                }
+                Some(Taken::Message(message)) => return Some(message),
+                Some(Taken::Response(response)) => self.respond(response),
+                None if self.inbox.fault().get().is_some() => return None,
+                None => {}
             }
         }
     }
@@ -185,14 +202,14 @@ mod tests {
     #[tokio::test]
     async fn message_is_read_after_lines_that_are_none() {
         let (mut wire, mut server, _reads, fault) = wire();
-        server.write_all(b"starting\n\n{\"jsonrpc\":\"2.0\",\"id\":1,\"meth").await.unwrap();
+        server.write_all(b"starting\n\n{\"jsonrpc\":\"2.0\",\"id\":1,\"res").await.unwrap();
         tokio::select! {
             biased;
             _ = wire.receive() => panic!("there is no whole message"),
             () = tokio::task::yield_now() => {}
         }
-        server.write_all(b"od\":\"ping\"}\n").await.unwrap();
-        assert!(matches!(wire.receive().await, Some(JsonRpcMessage::Request(_))));
+        server.write_all(b"ult\":{}}\n").await.unwrap();
+        assert!(matches!(wire.receive().await, Some(JsonRpcMessage::Response(_))));
         drop(server);
         assert!(wire.receive().await.is_none());
         assert_eq!(fault.get(), None);
@@ -217,22 +234,28 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn requests_without_response_are_bounded() {
+    async fn requests_are_bounded_by_their_unread_responses() {
         let (mut wire, mut server, mut reads, fault) = wire();
-        let ping = |id: i64| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n");
-        for id in 0..100 {
-            server.write_all(ping(id).as_bytes()).await.unwrap();
-            assert!(wire.receive().await.is_some(), "answered requests are not counted");
-            wire.send(response(id)).await.unwrap();
-            let mut read = [0; 256];
-            assert!(reads.read(&mut read).await.unwrap() > 0);
+        let receiving = tokio::spawn(async move { wire.receive().await.is_none() });
+        // The same id each time: a server without a state counts anew in each stream.
+        let ping = b"{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"ping\"}\n";
+        let response = b"{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{}}\n";
+        for _ in 0..100 {
+            server.write_all(ping).await.unwrap();
+            let mut read = vec![0; response.len()];
+            reads.read_exact(&mut read).await.unwrap();
+            assert_eq!(read, response);
         }
-        for id in 0..16 {
-            server.write_all(ping(id).as_bytes()).await.unwrap();
-            assert!(wire.receive().await.is_some());
+        assert_eq!(fault.get(), None, "requests with a response are not counted");
+        // The pipe holds 1 KiB of responses, and 16 more requests wait.
+        let most = (1 << 10) / response.len() + 16;
+        let mut sent = 0;
+        while fault.get().is_none() && server.write_all(ping).await.is_ok() {
+            sent += 1;
+            tokio::task::yield_now().await;
         }
-        server.write_all(ping(16).as_bytes()).await.unwrap();
-        assert!(wire.receive().await.is_none());
+        assert!((17..=most + 2).contains(&sent), "{sent} of {most}");
+        assert!(receiving.await.unwrap());
         let reason = "it sent more than 16 requests and did not read the responses";
         assert_eq!(fault.get().as_deref(), Some(reason));
     }

@@ -4,7 +4,7 @@
 //! The optional stream that a server opens on its own is not asked for, and none is resumed.
 
 use crate::events::{EventTooLong, Events};
-use crate::inbox::{BOUNDS, Inbox, Received, Sent, TOO_LONG, failed};
+use crate::inbox::{self, BOUNDS, Inbox, Received, Sent, TOO_LONG, Taken, failed};
 use crate::reach::ServerUrl;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -131,19 +131,30 @@ impl Shared {
         {
             waiting.cancel();
         }
-        // Before it is accepted: the server may use the id of a request again as soon as it has the
-        // response.
-        self.inbox.sent(&message);
-        let accepted = tokio::select! {
+        self.accepted(body).await.map_err(io::Error::other)
+    }
+
+    /// Sends a response to the server. Its request has a place until the server has accepted it.
+    async fn respond(self: Arc<Self>, response: inbox::Response) {
+        let inbox::Response { message, place } = response;
+        if let Ok(body) = serde_json::to_vec(&message) {
+            // A server that does not accept it waits in vain.
+            let _ = self.accepted(body.into()).await;
+        }
+        drop(place);
+    }
+
+    /// Sends a message that has no response.
+    async fn accepted(&self, body: Bytes) -> Result<(), String> {
+        tokio::select! {
             biased;
             () = self.over.cancelled() => Err("the connection is over".to_owned()),
             accepted = self.post(body, ACCEPTANCE_TIME) => accepted.map(drop),
-        };
-        accepted.map_err(io::Error::other)
+        }
     }
 
     /// Sends a request, and passes on what comes as its response.
-    async fn answer(&self, id: &RequestId, body: Bytes) {
+    async fn answer(self: &Arc<Self>, id: &RequestId, body: Bytes) {
         let mut stream = match self.post(body, RESPONSE_TIME).await {
             Ok(stream) => stream,
             Err(reason) => return self.pass_on(failed(id.clone(), reason)).await,
@@ -166,7 +177,7 @@ impl Shared {
 
     /// Reads a body that is one message.
     async fn read_message(
-        &self,
+        self: &Arc<Self>,
         stream: &mut Streamed,
         id: &RequestId,
     ) -> Result<Response, ExchangeError> {
@@ -183,7 +194,7 @@ impl Shared {
 
     /// Reads a body that is a stream of messages, to the response.
     async fn read_events(
-        &self,
+        self: &Arc<Self>,
         stream: &mut Streamed,
         id: &RequestId,
     ) -> Result<Response, ExchangeError> {
@@ -208,7 +219,7 @@ impl Shared {
 
     /// Passes on the message of a text, and says whether it is the response to a request, or ends
     /// the connection.
-    async fn take(&self, text: &[u8], id: &RequestId) -> Response {
+    async fn take(self: &Arc<Self>, text: &[u8], id: &RequestId) -> Response {
         let message = self.inbox.take(text);
         if self.inbox.fault().get().is_some() {
             self.over.cancel();
@@ -216,11 +227,15 @@ impl Shared {
         }
         let message = match message {
             None => return Response::Missing,
+            Some(Taken::Response(response)) => {
+                tokio::spawn(self.clone().respond(response));
+                return Response::Missing;
+            }
             // It answers the request whose response it is in.
-            Some(JsonRpcMessage::Error(error)) if error.id.is_none() => {
+            Some(Taken::Message(JsonRpcMessage::Error(error))) if error.id.is_none() => {
                 failed(id.clone(), error.error.message)
             }
-            Some(message) => message,
+            Some(Taken::Message(message)) => message,
         };
         let is_response = match &message {
             JsonRpcMessage::Response(response) if response.id == *id => {

@@ -130,6 +130,26 @@ fn stream_without_response_fails_its_request() {
 }
 
 #[test]
+fn requests_of_a_server_are_bounded_until_their_responses_are_accepted() {
+    for ids in [[0, 0], [0, 1]] {
+        let world = World::new();
+        let url = serving(move |_, socket| {
+            // The first request is answered with requests, and no response is accepted.
+            let _ = write!(socket, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n");
+            let [first, step] = ids;
+            for number in 0..17 {
+                let id = first + step * number;
+                let ping = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+                let _ = write!(socket, "data: {ping}\n\n");
+            }
+            let _ = socket.read(&mut [0]);
+        });
+        configure(&world, &url, "");
+        refused(&world, "it sent more than 16 requests and did not read the responses");
+    }
+}
+
+#[test]
 fn lost_session_is_opened_again() {
     let world = World::new();
     let calls = std::sync::atomic::AtomicUsize::new(0);
