@@ -48,10 +48,19 @@ impl ServerName {
     ///
     /// If the name would be longer than that of a tool may be.
     pub(crate) fn of_tool(&self, tool: &str) -> Result<ToolName, InvalidName> {
-        let fit = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
-        let fitted: String = tool.chars().map(fit).collect();
-        ToolName::parse(&format!("{}_{fitted}", self.0))
+        ToolName::parse(&format!("{}_{}", self.0, fitted(tool)))
     }
+}
+
+/// Returns the name that a server gives a tool, with `_` for each character that no tool name has,
+/// or `None` if it begins in a way that no tool name does.
+pub(crate) fn own(tool: &str) -> Option<ToolName> {
+    ToolName::parse(&fitted(tool)).ok()
+}
+
+fn fitted(tool: &str) -> String {
+    let fit = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
+    tool.chars().map(fit).collect()
 }
 
 impl fmt::Display for ServerName {

@@ -2,7 +2,7 @@
 
 use crate::connection::ServerCall;
 use crate::connections::Connections;
-use crate::name::ServerName;
+use crate::name::{self, ServerName};
 use crate::offer::OfferedTool;
 use crate::output::Form;
 use crate::reach::Reach;
@@ -31,7 +31,8 @@ pub fn sandbox_of(definition: &Definition) -> Option<&str> {
     definition.metadata().get(SERVER).and(definition.metadata().get(SANDBOX))?.as_str()
 }
 
-/// Returns the definition of an approved tool. A title that no host accepts is left out.
+/// Returns the definition of an approved tool. Rules name it as the server does. A title that no
+/// host accepts is left out.
 ///
 /// # Errors
 ///
@@ -49,7 +50,9 @@ pub(crate) fn definition(
     let description =
         description.unwrap_or_else(|| format!("The tool `{}` of `{server}`.", tool.name));
     let schema = Value::Object(tool.input.clone());
-    let defined = Definition::new(name.as_str(), &description, class, schema);
+    let own = name::own(&tool.name);
+    let own = own.as_ref().unwrap_or(&name).as_str();
+    let defined = Definition::new(own, &description, class, schema);
     let defined = defined.map_err(|error| error.to_string())?;
     // A tool whose output has a schema that is not accepted returns text, as one without a schema.
     let output = tool.output.clone().map(Value::Object);
@@ -58,7 +61,8 @@ pub(crate) fn definition(
     let titled = tool.title.as_deref().and_then(|title| defined.clone().with_title(title).ok());
     let origin = [(SERVER, server.as_str()), (SANDBOX, reach.sandbox())];
     let origin = origin.map(|(key, value)| (key.to_owned(), value.into()));
-    Ok(titled.unwrap_or(defined).with_metadata(origin.into_iter().collect()))
+    let defined = titled.unwrap_or(defined).with_metadata(origin.into_iter().collect());
+    Ok(defined.shown_as(name))
 }
 
 /// Returns a factory for registering the tool.

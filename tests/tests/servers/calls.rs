@@ -50,16 +50,22 @@ fn rule_that_permits_names_the_server() {
     };
     // The advice is a rule that works.
     let refused = program(&world, &echo).run().exits_with(4);
-    let advised = "\"mcp/scripted/scripted_echo\" = \"auto\"";
+    let advised = "\"mcp/scripted/echo\" = \"auto\"";
     assert!(refused.stderr.contains(advised), "{}", refused.stderr);
-    rule("mcp/scripted/scripted_echo", "auto");
+    rule("mcp/scripted/echo", "auto");
     assert_eq!(program(&world, &echo).run().exits_with(0).stdout, "x");
-    for name in ["scripted_echo", "native/scripted_echo", "scripted/scripted_echo"] {
+    for name in [
+        "echo",
+        "scripted_echo",
+        "native/scripted_echo",
+        "scripted/scripted_echo",
+        "mcp/scripted/scripted_echo",
+    ] {
         rule(name, "auto");
         let ran = program(&world, &echo).run().exits_with(4);
         assert!(ran.stderr.contains("mcp/scripted"), "{name}: {}", ran.stderr);
     }
-    for name in ["scripted_echo", "mcp/scripted/scripted_echo"] {
+    for name in ["echo", "scripted_echo", "mcp/scripted/echo", "mcp/scripted/scripted_echo"] {
         rule(name, "deny");
         let _ = program(&world, &echo).args(["--allow", "network"]).run().exits_with(4);
     }
@@ -75,7 +81,7 @@ fn permission_of_a_tool_is_not_that_of_another_server() {
             "[mcp.servers.{server}]\ncommand = \"sh\"\nargs = [{script:?}, \"plain\", \"{{workspace}}\", \"{tool}\"]\n"
         )
     };
-    let rules = "[confirm.tools]\n\"mcp/a_b/a_b_c\" = \"auto\"\n";
+    let rules = "[confirm.tools]\n\"mcp/a_b/c\" = \"auto\"\n";
     let folder = world.home().join(".config/palisade");
     std::fs::create_dir_all(&folder).unwrap();
     let write = |text: String| std::fs::write(folder.join("palisade.toml"), text).unwrap();

@@ -254,7 +254,11 @@ impl Explained<'_> {
     /// Returns the own name of a tool that sessions see under another one.
     fn named(&self) -> Option<String> {
         let definition = self.tool.definition();
-        let full = || format!("by its plugin {}", elided(&self.tool.full_name(), 128));
+        let giver = match self.tool.origin() {
+            palisade::registry::Origin::Server(_) => "server",
+            _ => "plugin",
+        };
+        let full = || format!("by its {giver} {}", elided(&self.tool.full_name(), 128));
         (definition.own_name() != definition.name()).then(full)
     }
 

@@ -193,9 +193,10 @@ fn meant(name: &str, tools: &[Arc<Registered>], host: &Host) -> Option<Meant> {
             None => Meant::slip(&full(owner)),
         });
     }
-    let names = tools.iter().map(|tool| match plugin {
-        None => tool.definition().own_name().to_string(),
-        Some(_) => full(tool),
+    let names = tools.iter().filter_map(|tool| match (plugin, tool.origin()) {
+        (None, _) => Some(tool.definition().own_name().to_string()),
+        (Some(plugin), Origin::Server(_)) if tool.origin().rule_name() != plugin => None,
+        (Some(_), _) => Some(full(tool)),
     });
     let names: Vec<String> = names.collect();
     nearest_names(name, names.iter().map(String::as_str)).first().map(|name| Meant::slip(name))

@@ -210,15 +210,16 @@ impl Definition {
         &self.0.name
     }
 
-    /// Returns the name that the plugin gave the tool. Sessions see another [`name`](Self::name) if
-    /// the settings of the plugin rename the tool.
+    /// Returns the name that the plugin or the server gave the tool. Sessions see another
+    /// [`name`](Self::name) if the settings of the plugin rename the tool, and for a tool of a server.
     #[must_use]
     pub fn own_name(&self) -> &ToolName {
         self.0.own.as_ref().unwrap_or(&self.0.name)
     }
 
-    /// Returns the definition under the name that sessions see.
-    pub(crate) fn shown_as(&self, name: ToolName) -> Self {
+    /// Returns the definition under the name that sessions see, which keeps its own name for rules.
+    #[must_use]
+    pub fn shown_as(&self, name: ToolName) -> Self {
         if *self.name() == name {
             return self.clone();
         }
