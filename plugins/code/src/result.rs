@@ -8,7 +8,7 @@ use boa_engine::{Context, JsError, JsResult, JsValue, js_string};
 use palisade_guest::{Content, Output};
 
 /// The output of a program that neither returned nor printed anything.
-const NOTHING: &str = "the program returned nothing and printed nothing: end it with `return VALUE`, such as `return await main()`";
+const NOTHING: &str = "the program returned nothing and printed nothing. It has ended without an error, and what its calls have done stays done. `return VALUE`, such as `return await main()`, returns a value";
 
 /// Returns the output of a program that returned this value.
 pub(crate) fn success(value: &JsValue, context: &mut Context) -> JsResult<Output> {

@@ -23,7 +23,7 @@ pub(crate) fn sentence(text: &str, characters: usize) -> String {
         line.push(shown);
         count += 1;
     }
-    line.trim_end().replace("*/", "* /")
+    line.trim_end().replace("*/", r"*\/")
 }
 
 /// Returns true for characters that change the direction of the text around them.
@@ -39,7 +39,7 @@ mod tests {
     fn comment_is_one_bounded_line() {
         assert_eq!(sentence("  a\n\n b\tc ", 100), "a b c");
         assert_eq!(sentence("abcdef", 3), "abc…");
-        assert_eq!(sentence("a*/b**/", 100), "a* /b** /");
+        assert_eq!(sentence("a*/b**/", 100), r"a*\/b**\/");
         assert_eq!(sentence("a\u{1b}[2J\u{2066}b", 100), "a[2Jb");
     }
 }

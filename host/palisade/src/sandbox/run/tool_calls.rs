@@ -9,7 +9,7 @@ use crate::execution::{NestedCall, ToolCaller, ToolContext};
 use crate::sandbox::bindings::calling::palisade::tool::tools::{Failure, Listed, Reply, Request};
 use crate::sandbox::bindings::palisade::tool::types::SideEffects as WitClass;
 use crate::tool::text::{cut, elided, visible};
-use crate::tool::{Definition, SideEffects, ToolPattern, ToolResult};
+use crate::tool::{Definition, ErrorKind, SideEffects, ToolError, ToolPattern, ToolResult};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -75,13 +75,25 @@ fn nested(Request { tool, input, place }: Request) -> NestedCall {
 }
 
 fn answer(result: ToolResult) -> Result<Reply, Failure> {
-    let failure = result.error().map(|error| (error.class(), error.reason()));
+    let failure = result.error().map(|error| (error.class(), reason(error)));
     let content: Vec<_> = result.into_content().into_iter().map(to_wit).collect();
     match failure {
         None => Ok(Reply { content }),
         Some((class, message)) => {
             Err(Failure { class: class.as_str().to_owned(), message, content })
         }
+    }
+}
+
+/// Returns the reason of a failure, and for a refusal that a setting lifts, the way out. The setting
+/// itself is named to the operator only: a program is not to talk a user into changing it.
+fn reason(error: &ToolError) -> String {
+    let reason = error.reason();
+    match error.kind() {
+        ErrorKind::PermissionDenied { advice: Some(_), .. } => {
+            format!("{reason}; ask the user: the person who runs palisade can allow it")
+        }
+        _ => reason,
     }
 }
 
