@@ -1,6 +1,8 @@
 //! Every outcome of a run has its own exit code and an explanation on standard error.
 
 use crate::{program, with_guest};
+use palisade_tests::api::until;
+use palisade_tests::mcp::Client;
 use palisade_tests::{World, guest};
 use std::fs;
 
@@ -59,6 +61,25 @@ fn wrong_command_line_is_2() {
         assert_eq!(ran.stdout, "", "{words:?}");
         ran.stderr_contains(&[named]);
     }
+}
+
+#[test]
+fn console_of_no_server_is_2_with_the_servers_that_run() {
+    let world = World::new();
+    let said = |verb: &str| {
+        let ran = program(&world, &[verb, "http://127.0.0.1:1"]).run().exits_with(2);
+        assert!(ran.stderr.contains("no server runs at"), "{}", ran.stderr);
+        ran.stderr
+    };
+    assert!(!said("console").contains("may run"));
+    let client = Client::start_with(program(&world, &[]), &["--console"]);
+    for verb in ["console", "watch"] {
+        let listed = "servers of this machine that may run: http://127.0.0.1:";
+        until("the server is listed", || said(verb).contains(listed));
+    }
+    let (ran, _) = client.end();
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(!said("console").contains("may run"));
 }
 
 #[test]

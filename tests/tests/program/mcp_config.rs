@@ -371,6 +371,14 @@ fn named_paths_need_not_exist() {
     assert_eq!(server("zed", &ran)["args"][2], json!(world.root()));
 }
 
+#[test]
+fn console_is_an_argument_of_the_server() {
+    let world = World::new();
+    let ran = config(&world, "zed").args(["--console"]).run().exits_with(0);
+    assert_eq!(server("zed", &ran)["args"][3], "--console");
+    ran.stderr_contains(&["wait for your answer in the server's console"]);
+}
+
 /// Client libraries pass a part of the environment only, such as `PATH` and `HOME`.
 #[test]
 fn users_own_settings_hold_in_a_reduced_environment() {

@@ -45,3 +45,10 @@ fn claude_desktop_reaches_an_address_by_mcp_remote() {
     assert_eq!(server["args"][1], "mcp-remote");
     ran.stderr_contains(&["Node.js", "`<token>`", "start it again"]);
 }
+
+#[test]
+fn console_of_a_running_server_is_refused_as_an_option() {
+    let world = World::new();
+    let ran = config(&world, "zed").args(["--http", URL, "--console"]).run().exits_with(2);
+    ran.stderr_contains(&["--console", "palisade serve"]);
+}

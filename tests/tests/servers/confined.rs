@@ -1,6 +1,6 @@
 //! A confined server: the kernel keeps it to the workspace, as it keeps a command of `shell`.
 
-use super::{approved, folder, program};
+use super::{approved, configure, folder, program};
 use palisade_tests::World;
 
 fn confined(more: &str) -> World {
@@ -62,4 +62,45 @@ fn process_of_a_server_ends_with_the_program() {
         std::thread::park_timeout(std::time::Duration::from_millis(10));
     }
     assert!(!process.exists(), "the server lives on");
+}
+
+#[test]
+fn rights_of_a_confined_server_are_shown_before_its_approval() {
+    let world = World::new();
+    let read = folder().display().to_string();
+    for (network, rights, said) in [
+        ("", "confined", "; no network;"),
+        ("network = true", "confined, with the network", "; the network;"),
+    ] {
+        let more = format!("confined = true\nread = [\"{read}\", \"~/tools\"]\n{network}");
+        configure(&world, "plain", &more);
+        let approve = program(&world, &["mcp", "approve", "scripted", "--yes"]);
+        let shown = approve.run().exits_with(0).stdout;
+        for said in ["the workspace, read-write", said, "the programs of the system", &read] {
+            assert!(shown.contains(said), "{said}: {shown}");
+        }
+        assert!(shown.contains("`~/tools`"), "{shown}");
+        let listed = program(&world, &["mcp", "list", "--json"]).run().exits_with(0).json();
+        assert_eq!(listed[0]["rights"], rights, "{listed}");
+    }
+}
+
+#[test]
+fn program_that_is_no_server_is_told_what_it_lacks() {
+    let world = World::new();
+    configure(&world, "plain", "");
+    let keeps_running = "a server of MCP keeps running and answers on its standard output";
+    let links = "also the directories that links in them lead to";
+    for (table, is_said, is_not_said) in [
+        ("command = \"true\"", &[keeps_running][..], &[links][..]),
+        ("command = \"false\"", &[], &[keeps_running, links]),
+        ("command = \"false\"\nconfined = true", &[links], &[keeps_running]),
+    ] {
+        let file = world.home().join(".config/palisade/palisade.toml");
+        std::fs::write(file, format!("[mcp.servers.scripted]\n{table}\n")).unwrap();
+        let ran = program(&world, &["mcp", "approve", "scripted", "--yes"]).run().exits_with(5);
+        assert!(is_said.iter().all(|said| ran.stderr.contains(said)), "{table}: {}", ran.stderr);
+        let is_quiet = !is_not_said.iter().any(|said| ran.stderr.contains(said));
+        assert!(is_quiet, "{table}: {}", ran.stderr);
+    }
 }

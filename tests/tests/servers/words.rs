@@ -204,6 +204,47 @@ fn approval_is_asked_for_and_revoked() {
 }
 
 #[test]
+fn server_is_removed_with_its_table_and_its_approval() {
+    let world = approved("plain", "");
+    let file = world.home().join(".config/palisade/palisade.toml");
+    let revoke = || program(&world, &["mcp", "revoke", "scripted"]).run().exits_with(0).stdout;
+    let said = "delete its table `[mcp.servers.scripted]` in ~/.config/palisade/palisade.toml";
+    let revoked = revoke();
+    assert!(revoked.contains(said), "{revoked}");
+    approve(&world);
+    std::fs::write(&file, "").unwrap();
+    let revoked = revoke();
+    assert!(revoked.contains("no longer approved"), "{revoked}");
+    assert!(!revoked.contains("delete its table"), "{revoked}");
+    let _ = program(&world, &["mcp", "revoke", "scripted"]).run().exits_with(3);
+}
+
+#[test]
+fn list_without_a_server_says_where_a_table_of_one_belongs() {
+    let world = World::new();
+    let list = |words: &[&str]| {
+        program(&world, &["mcp", "list"]).args(words.iter().copied()).run().exits_with(0).stdout
+    };
+    let without_a_file = list(&[]);
+    configure(&world, "plain", "");
+    std::fs::write(world.home().join(".config/palisade/palisade.toml"), "").unwrap();
+    for listed in [without_a_file, list(&[])] {
+        for said in [
+            "in ~/.config/palisade/palisade.toml",
+            "`palisade mcp approve git`",
+            "\n[mcp.servers.git]\ncommand = \"uvx\"\n",
+        ] {
+            assert!(listed.contains(said), "{listed}");
+        }
+    }
+    let own = world.outer().join("own.toml");
+    std::fs::write(&own, "").unwrap();
+    let own = own.display().to_string();
+    let listed = list(&["--config", &own]);
+    assert!(listed.contains(&format!("in {own}")), "{listed}");
+}
+
+#[test]
 fn approvals_in_the_workspace_do_not_count() {
     let world = approved("plain", "");
     let home = world.home().display().to_string();

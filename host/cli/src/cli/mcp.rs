@@ -10,7 +10,7 @@ use super::output::{self, Reader};
 use super::{mcp_servers, token, wide};
 use palisade::SideEffects;
 use palisade::tool::text::elided;
-use program::Program;
+use program::{CONSOLE, Program};
 use snippet::{NoSnippet, Snippet};
 use std::path::{Path, PathBuf};
 
@@ -97,6 +97,7 @@ fn of_the_server(config: &McpConfig) -> Option<&'static str> {
         ("--allow", !config.allow.is_empty()),
         ("--timeout", config.timeout.is_some()),
         ("--watch", config.watch),
+        (CONSOLE, config.console),
         ("--code-mode", config.code_mode),
     ];
     given.into_iter().find_map(|(option, is_given)| is_given.then_some(option))

@@ -10,9 +10,9 @@ use crate::config::{McpCommand, McpPlace, McpServer, Settings, Value};
 use palisade::tool::text::elided;
 use palisade::workspace::Workspace;
 use palisade_mcp_client::{
-    Approval, Approvals, Difference, Offer, Reach, Server, ServerName, look,
+    Approval, Approvals, ConnectError, Difference, Offer, Reach, Server, ServerName, look,
 };
-use palisade_shell::Confinement;
+use palisade_shell::{Confinement, Network};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,6 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The indentation of what is said of a server.
 const INDENT: &str = "  ";
+
+/// The beginning of the error of a program that has ended without a fault.
+const DONE: &str = "it ended with exit code 0";
 
 /// A configured server, with its approval.
 struct Known<'a> {
@@ -127,8 +130,7 @@ pub(super) fn list(common: &Common, args: &McpList) -> Result<Exit, Failure> {
         return Ok(Exit::Ok);
     }
     if all.is_empty() {
-        let text = "No MCP server is configured; a table `[mcp.servers.NAME]` in ";
-        output::text(&output::prose(text))?;
+        output::text(&without_servers(common))?;
         return Ok(Exit::Ok);
     }
     let head = ["SERVER", "APPROVAL", "TOOLS", "RIGHTS", "PLACE"].map(Cell::heading).into();
@@ -143,18 +145,42 @@ pub(super) fn list(common: &Common, args: &McpList) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
+/// Returns the advice for a configuration without any server.
+fn without_servers(common: &Common) -> String {
+    let (own, approve) = (setup::own_place(common), hint::command(common, "mcp approve git"));
+    let text = format!(
+        "No MCP server is configured. Write a table such as this {own}, and then approve its tools with `{approve}`:"
+    );
+    let text = output::prose(&text);
+    format!("{text}\n[mcp.servers.git]\ncommand = \"uvx\"\nargs = [\"mcp-server-git\"]\n")
+}
+
 /// Takes the approval of a server back.
 pub(super) fn revoke(common: &Common, args: &McpRevoke) -> Result<Exit, Failure> {
     let name = ServerName::parse(&args.name).map_err(Failure::usage)?;
     match writable(common)?.revoke(&name).map_err(Failure::usage)? {
         true => {
             let text = format!(
-                "`{name}` is no longer approved. A program that runs already keeps its tools until it is started again."
+                "`{name}` is no longer approved. A program that runs already keeps its tools until it is started again.\n{}",
+                removal(common, &name)
             );
             output::text(&output::prose(&text))?;
             Ok(Exit::Ok)
         }
         false => Err(Failure::new(Exit::NotFound, format!("no MCP server `{name}` is approved"))),
+    }
+}
+
+/// Returns how a server that is still configured is removed. Empty if it is not configured, or if
+/// the configuration cannot be read.
+fn removal(common: &Common, name: &ServerName) -> String {
+    let is_there = |settings: Settings| servers::named(&settings, name.as_str()).is_some();
+    match setup::settings(common).is_ok_and(is_there) {
+        true => {
+            let own = setup::own_place(common);
+            format!("To remove the server, delete its table `[mcp.servers.{name}]` {own}.")
+        }
+        false => String::new(),
     }
 }
 
@@ -209,19 +235,30 @@ fn ask_server(common: &Common, known: &Known<'_>) -> Result<Offer, Failure> {
     });
     offer.map_err(|error| {
         let line = format!(
-            "the MCP server `{}` cannot be looked at: {error}{}",
+            "the MCP server `{}` cannot be looked at: {error}{}{}",
             known.name,
+            hint_on_end(&error),
             hint_on_failure(known)
         );
         Failure::new(Exit::Tool, line)
     })
 }
 
+/// Returns the hint for a program that has ended without a fault, and so is no server.
+fn hint_on_end(error: &ConnectError) -> &'static str {
+    match error {
+        ConnectError::Ended(how) if how.starts_with(DONE) => {
+            "; a server of MCP keeps running and answers on its standard output"
+        }
+        _ => "",
+    }
+}
+
 /// Returns what a server that does not start may lack.
 fn hint_on_failure(known: &Known<'_>) -> &'static str {
     match &known.server.place {
         McpPlace::Command(McpCommand { confinement: Confinement::Landlock, .. }) => {
-            "; it is confined: `read` lets it read its own files, `network = true` opens sockets, and its `PATH` is the system's unless `pass = [\"PATH\"]`"
+            "; it is confined: `read` lets it read its own files, also the directories that links in them lead to, `network = true` opens sockets, and its `PATH` is the system's unless `pass = [\"PATH\"]`"
         }
         McpPlace::Command(_) => {
             "; variables of yours reach it by `pass` or `env`, and its words are in `args`"
@@ -233,12 +270,30 @@ fn hint_on_failure(known: &Known<'_>) -> &'static str {
 /// Returns the rights of a server in a word.
 fn rights(reach: &Reach) -> &'static str {
     match reach {
-        Reach::Command(command) => match command.options.rights().0 {
-            Confinement::Landlock => "confined",
-            Confinement::Unconfined => "all of yours",
+        Reach::Command(command) => match command.options.rights() {
+            (Confinement::Landlock, Network::Closed) => "confined",
+            (Confinement::Landlock, Network::Open) => "confined, with the network",
+            (Confinement::Unconfined, _) => "all of yours",
         },
         _ => "none here",
     }
+}
+
+/// Returns the rights of a server in a sentence.
+fn explained_rights(known: &Known<'_>) -> String {
+    let text = match &known.server.place {
+        McpPlace::Command(McpCommand { confinement: Confinement::Unconfined, .. }) => {
+            "all of yours: it can read and change each of your files, and use the network; `confined = true` in its table confines it"
+        }
+        McpPlace::Command(command) => {
+            let own = command.readable.iter().map(|path| format!("`{}`", setup::shown(path)));
+            let all = std::iter::once("the programs of the system".to_owned()).chain(own);
+            let all = elided(&all.collect::<Vec<_>>().join(", "), 2_000);
+            return format!("{}; read-only: {all}", known.reach.sandbox());
+        }
+        McpPlace::Url(_) => "none on this machine; it gets the input of each call",
+    };
+    text.to_owned()
 }
 
 /// Returns the command or the URL of a server.
@@ -269,13 +324,7 @@ fn shown(known: &Known<'_>, offer: &Offer, room: usize) -> String {
     let own: Vec<&str> = own.into_iter().flatten().collect();
     text.push_str(&line(&format!("place      {}", place(&known.reach))));
     text.push_str(&line(&format!("itself     {}", elided(&own.join(" "), 200))));
-    text.push_str(&line(match &known.server.place {
-        McpPlace::Command(McpCommand { confinement: Confinement::Unconfined, .. }) => {
-            "rights     all of yours: it can read and change each of your files, and use the network; `confined = true` in its table confines it"
-        }
-        McpPlace::Command(_) => "rights     those that the kernel leaves it, as its table says",
-        McpPlace::Url(_) => "rights     none on this machine; it gets the input of each call",
-    }));
+    text.push_str(&line(&format!("rights     {}", explained_rights(known))));
     let server = approved(known, offer);
     for definition in server.definitions() {
         text.push_str(&inspect::tool_of_server(definition, room));

@@ -8,7 +8,7 @@ use super::exit::Failure;
 use super::token;
 use serde_json::Value;
 use std::io::Read as _;
-use std::net::{IpAddr, TcpStream, ToSocketAddrs as _};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -22,6 +22,11 @@ pub(super) const DEFAULT_URL: &str = "http://127.0.0.1:8080";
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The deadline for finding out whether a server listens.
 const SHORT_PATIENCE: Duration = Duration::from_secs(1);
+/// The deadline for finding out whether a server of a list listens.
+const GLANCE: Duration = Duration::from_millis(200);
+/// The most servers that a message lists, and the most that are looked for.
+const MAX_LISTED: usize = 5;
+const MAX_GLANCES: usize = 10;
 /// The longest silence of an event stream. The server sends a comment every 15 s.
 const SILENCE: Duration = Duration::from_secs(45);
 /// The largest response besides an event stream, in bytes.
@@ -74,10 +79,12 @@ impl Remote {
         let Some(token) = token else {
             let line = match listens(host, port) {
                 true => format!(
-                    "a server listens at {base}, and keeps no operator's token here: if you run it with --operator-token-file, name that file with --token-file"
+                    "a server listens at {base}, and keeps no operator's token here: if you run it with --operator-token-file, name that file with --token-file{}",
+                    other_servers()
                 ),
                 false => format!(
-                    "no server runs at {base}: `palisade serve --http` starts one; give the URL of one that runs elsewhere on this machine, such as http://127.0.0.1:PORT"
+                    "no server runs at {base}: `palisade serve --http` starts one; give the URL of one that runs elsewhere on this machine, such as http://127.0.0.1:PORT{}",
+                    other_servers()
                 ),
             };
             return Err(Failure::usage(line));
@@ -186,7 +193,23 @@ fn not_a_url(text: &str) -> Failure {
 fn listens(host: &str, port: u16) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let mut addresses = (host, port).to_socket_addrs().into_iter().flatten();
-    addresses.any(|address| TcpStream::connect_timeout(&address, SHORT_PATIENCE).is_ok())
+    addresses.any(|address| accepts(&address, SHORT_PATIENCE))
+}
+
+/// Returns true if a server accepts a connection within this time.
+fn accepts(address: &SocketAddr, patience: Duration) -> bool {
+    TcpStream::connect_timeout(address, patience).is_ok()
+}
+
+/// Names the servers of this machine that a person may mean, for the end of a message.
+fn other_servers() -> String {
+    let kept = token::operated().into_iter().take(MAX_GLANCES);
+    let running = kept.filter(|address| accepts(address, GLANCE)).take(MAX_LISTED);
+    let urls: Vec<String> = running.map(|address| format!("http://{address}")).collect();
+    match urls.as_slice() {
+        [] => String::new(),
+        urls => format!("; servers of this machine that may run: {}", urls.join(", ")),
+    }
 }
 
 /// Returns true if a host name is an address of this machine by itself.

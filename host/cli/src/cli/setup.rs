@@ -237,15 +237,19 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> Result<HostBuilde
     grants::add_to(base.observe_loading(loading), common, &settings.network, approvals)
 }
 
-/// Returns where each setting can be changed, for the advice in refusals.
-pub(super) fn places(common: &Common, settings: &Settings) -> Places {
-    let own = match user_file(common) {
+/// Returns where the user's own settings are, for a sentence.
+pub(super) fn own_place(common: &Common) -> String {
+    match user_file(common) {
         nowhere if nowhere.as_os_str().is_empty() => {
             "in a file that you give with --config".to_owned()
         }
         file => format!("in {}", shown(&file)),
-    };
-    settings.places(own, shown).with_tools(hint::command(common, "list"))
+    }
+}
+
+/// Returns where each setting can be changed, for the advice in refusals.
+pub(super) fn places(common: &Common, settings: &Settings) -> Places {
+    settings.places(own_place(common), shown).with_tools(hint::command(common, "list"))
 }
 
 /// Returns the configured policy with the classes of `--allow` added.

@@ -9,6 +9,8 @@ use super::exit::{Exit, Failure};
 use palisade::internal::{open_unreplaceable_file, state_directories};
 use palisade_mcp::http::{Access, Token};
 use private::{Directory, Written};
+use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::{self, Read as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -207,9 +209,26 @@ pub(super) fn kept(host: &str, port: u16, holder: Holder) -> Option<PathBuf> {
     let mut files = names.flat_map(|name| {
         directories.iter().filter_map(move |directory| directory.file(&name).ok())
     });
-    files.find_map(|(file, path)| {
-        (private::check(&file, &path).is_ok() && private::is_held(&file)).then_some(path)
-    })
+    files.find_map(of_running)
+}
+
+/// Returns the addresses of the running servers of this machine that keep an operator's token for
+/// this user, as a client reaches them.
+pub(super) fn operated() -> BTreeSet<SocketAddr> {
+    let directories = bases().into_iter().filter_map(|base| Directory::existing(&base).ok());
+    let of = |directory: Directory| -> Vec<SocketAddr> {
+        let address = |name: &String| {
+            let address = reached(name)?;
+            of_running(directory.file(name).ok()?).map(|_| address)
+        };
+        directory.names().iter().filter_map(address).collect()
+    };
+    directories.flat_map(of).collect()
+}
+
+/// Returns the path of a token file that is private, and whose server is alive.
+fn of_running((file, path): (File, PathBuf)) -> Option<PathBuf> {
+    (private::check(&file, &path).is_ok() && private::is_held(&file)).then_some(path)
 }
 
 /// Returns the text of the operator's token for a server at this address of this machine: from the
@@ -278,6 +297,19 @@ fn name(address: SocketAddr, holder: Holder) -> String {
     format!("{}-{}{kind}.token", address.ip().to_string().replace(':', "_"), address.port())
 }
 
+/// Returns the address at which clients of this machine reach the server with an operator's token
+/// file of this name.
+fn reached(name: &str) -> Option<SocketAddr> {
+    let (ip, port) = name.strip_suffix(".operator.token")?.rsplit_once('-')?;
+    let ip: IpAddr = match ip.replace('_', ":").parse::<IpAddr>().ok()? {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    let address = SocketAddr::new(ip, port.parse().ok()?);
+    ip.is_loopback().then_some(address)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
@@ -328,5 +360,24 @@ mod tests {
             "a server there may be another machine's"
         );
         assert!(of("tools.example").is_empty());
+    }
+
+    #[test]
+    fn token_file_names_the_address_of_its_server() {
+        for (listened, address) in [
+            ("127.0.0.1:8080", Some("127.0.0.1:8080")),
+            ("0.0.0.0:8080", Some("127.0.0.1:8080")),
+            ("[::1]:8080", Some("[::1]:8080")),
+            ("[::]:8080", Some("[::1]:8080")),
+            ("192.0.2.1:8080", None),
+        ] {
+            let file = name(listened.parse().unwrap(), Holder::Operator);
+            let expected = address.map(|it| it.parse::<SocketAddr>().unwrap());
+            assert_eq!(reached(&file), expected, "{listened}");
+            assert_eq!(reached(&name(listened.parse().unwrap(), Holder::Client)), None);
+        }
+        for other in ["127.0.0.1-8080.operator.logins", "-.operator.token", "x", ""] {
+            assert_eq!(reached(other), None, "{other}");
+        }
     }
 }

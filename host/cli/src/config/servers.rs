@@ -4,6 +4,7 @@
 use super::file::expand;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use palisade::SideEffects;
+use palisade::tool::text::elided;
 use palisade_mcp_client::{Classes, Reach, ServerCommand, ServerName, ServerUrl};
 use palisade_net::Network as HttpNetwork;
 use palisade_shell::{Confinement, Network, ServiceCommand, ShellLimits, ShellOptions};
@@ -24,6 +25,8 @@ pub(super) struct RawMcp {
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RawServer {
+    #[serde(rename = "type")]
+    transport: Option<String>,
     command: Option<String>,
     args: Option<Vec<String>>,
     env: Option<BTreeMap<String, String>>,
@@ -121,7 +124,29 @@ impl RawServer {
                 return Err(format!("`{key}`: write either `command` or `url`, not both"));
             }
         };
+        self.check_transport(key)?;
         Ok(McpServer { classes, place })
+    }
+
+    /// Checks the `type`. The tables of other clients have it; `command` and `url` say as much.
+    ///
+    /// # Errors
+    ///
+    /// If it contradicts the `command` or the `url`, or if it is not supported.
+    fn check_transport(&self, key: &str) -> Result<(), String> {
+        let Some(transport) = self.transport.as_deref() else { return Ok(()) };
+        let is_accepted = match transport {
+            "stdio" => self.url.is_none(),
+            "http" | "streamable-http" => self.command.is_none(),
+            _ => false,
+        };
+        match is_accepted {
+            true => Ok(()),
+            false => Err(format!(
+                "`{key}.type` is `{}`: `stdio` is accepted beside a `command`, `http` or `streamable-http` beside a `url`, and it can be left out",
+                elided(transport, 64)
+            )),
+        }
     }
 
     fn command(&self, key: &str, program: &str) -> Result<McpCommand, String> {

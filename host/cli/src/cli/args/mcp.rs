@@ -18,7 +18,7 @@ pub(in crate::cli) enum McpAction {
     Approve(McpApprove),
     /// List the MCP servers of your palisade.toml
     List(McpList),
-    /// Take the approval of an MCP server back
+    /// Take the approval of an MCP server back, also after its table was deleted
     Revoke(McpRevoke),
 }
 
@@ -73,6 +73,9 @@ pub(in crate::cli) struct McpConfig {
     /// Let the server watch the plugin directories
     #[arg(long)]
     pub(in crate::cli) watch: bool,
+    /// Let a person in the server's console answer questions that the client cannot show
+    #[arg(long)]
+    pub(in crate::cli) console: bool,
     /// Let the server show programs in place of tools
     #[arg(long, conflicts_with = "no_builtin")]
     pub(in crate::cli) code_mode: bool,

@@ -12,6 +12,9 @@ use palisade::tool::text::first_deceptive;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+/// The option of a server that has a console.
+pub(super) const CONSOLE: &str = "--console";
+
 /// The command line of `serve` and its environment. Every path is absolute.
 pub(super) struct Program {
     pub(super) path: String,
@@ -39,6 +42,7 @@ impl Program {
         })?;
         let switches = [
             ("--watch", config.watch),
+            (CONSOLE, config.console),
             ("--code-mode", config.code_mode),
             ("--locked", common.locked),
             ("--verbose", common.verbose),

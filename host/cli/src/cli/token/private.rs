@@ -5,6 +5,9 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+/// The most names of files that are read in a directory.
+const MAX_NAMES: usize = 1_000;
+
 /// Returns the token directory below a base directory.
 pub(super) fn folder(base: &Path) -> PathBuf {
     base.join("palisade").join("tokens")
@@ -78,6 +81,12 @@ impl Directory {
         use palisade::internal::open_regular_at;
         use palisade::workspace::LastLink;
         Ok((open_regular_at(&self.handle, Path::new(name), LastLink::Keep)?, self.path.join(name)))
+    }
+
+    /// Returns the names of its files, at most [`MAX_NAMES`] of them.
+    pub(super) fn names(&self) -> Vec<String> {
+        let files = std::fs::read_dir(&self.path).into_iter().flatten().take(MAX_NAMES);
+        files.filter_map(|file| file.ok()?.file_name().into_string().ok()).collect()
     }
 
     /// Writes a file atomically and replaces an earlier one.

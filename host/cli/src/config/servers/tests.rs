@@ -60,6 +60,28 @@ fn token_of_a_server_at_a_url_is_a_sensitive_header() {
 }
 
 #[test]
+fn type_of_other_clients_is_accepted_where_it_is_true() {
+    for accepted in [
+        "type = \"stdio\"\ncommand = \"x\"",
+        "type = \"http\"\nurl = \"https://a.org\"",
+        "type = \"streamable-http\"\nurl = \"https://a.org\"",
+    ] {
+        assert!(servers(&format!("[servers.git]\n{accepted}")).is_ok(), "{accepted}");
+    }
+    for refused in [
+        "type = \"http\"\ncommand = \"x\"",
+        "type = \"stdio\"\nurl = \"https://a.org\"",
+        "type = \"sse\"\nurl = \"https://a.org\"",
+        "type = \"\"\ncommand = \"x\"",
+    ] {
+        let error = servers(&format!("[servers.git]\n{refused}")).unwrap_err();
+        for said in ["`mcp.servers.git.type`", "`stdio`", "`http`", "`streamable-http`"] {
+            assert!(error.contains(said), "{refused}: {error}");
+        }
+    }
+}
+
+#[test]
 fn wrong_table_is_refused_with_its_key() {
     for (text, key) in [
         ("[servers.Git]\ncommand = \"x\"", "mcp.servers"),

@@ -1,7 +1,7 @@
 //! The remarks that a user reads beside a snippet.
 
 use super::{Client, Launch, TOKEN};
-use crate::cli::mcp::{listed, quoted};
+use crate::cli::mcp::{CONSOLE, listed, quoted};
 use palisade::SideEffects;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -144,7 +144,37 @@ fn unasked(client: Client, launch: &Launch) -> Option<String> {
         Launch::Http { .. } => (BTreeSet::new(), "`palisade serve`"),
     };
     let missing = listed(ASKING.iter().filter(|class| !allowed.contains(*class)));
-    let why = match (launch, client) {
+    let console = match launch {
+        Launch::Program(_) if !has_console(launch) => {
+            "; with its `--console` they wait for your answer in the server's console"
+        }
+        Launch::Program(_) | Launch::Http { .. } => "",
+    };
+    let told = || {
+        format!(
+            "{}: to let them run unasked, give {whom} `--allow {missing}`, \
+             or only those of these classes that you need{console}",
+            without_a_form(client, launch)
+        )
+    };
+    (!missing.is_empty()).then(told)
+}
+
+/// Returns true if the client starts a server with a console.
+fn has_console(launch: &Launch) -> bool {
+    matches!(launch, Launch::Program(program) if program.switches.contains(&CONSOLE))
+}
+
+/// Says how a call that needs a yes ends where the client shows no form.
+fn without_a_form(client: Client, launch: &Launch) -> &'static str {
+    match (launch, client) {
+        (Launch::Program(_), Client::Zed) if has_console(launch) => {
+            "Zed cannot ask you, so that calls which need a yes wait for your answer in the server's console"
+        }
+        (Launch::Program(_), _) if has_console(launch) => {
+            "calls which need a yes are asked about in a form, and where your client shows none they wait for \
+             your answer in the server's console"
+        }
         (Launch::Program(_), Client::Zed) => {
             "Zed cannot ask you, so that calls which need a yes are refused"
         }
@@ -159,12 +189,5 @@ fn unasked(client: Client, launch: &Launch) -> Option<String> {
             "calls which need a yes are asked about in a form, and where your client shows none they wait in the \
              server's console while it is open, and are refused otherwise"
         }
-    };
-    let told = || {
-        format!(
-            "{why}: to let them run unasked, give {whom} `--allow {missing}`, \
-             or only those of these classes that you need"
-        )
-    };
-    (!missing.is_empty()).then(told)
+    }
 }
