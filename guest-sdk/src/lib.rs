@@ -125,6 +125,7 @@ macro_rules! export {
         const _: () = {
             const TOOLS: &[$crate::__private::Entry] = &[$($crate::__private::Entry::of::<$tool>()),+];
             const _: () = $crate::__private::check(TOOLS);
+            $(const _: fn() = $prepare;)?
 
             #[allow(dead_code, reason = "only a component exports it")]
             struct Plugin;
