@@ -3,7 +3,7 @@
 
 use crate::random::{self, random};
 use crate::rejections::Rejections;
-use crate::result::{failure, success};
+use crate::result::{content, failure, success};
 use crate::{console, sort, tools_object};
 use boa_engine::builtins::promise::PromiseState;
 use boa_engine::context::time::FixedClock;
@@ -55,10 +55,14 @@ pub(crate) fn run(program: &str) -> Result<Output> {
         true => "(async function () {",
         false => "(function () {",
     };
-    let ended = evaluated(begin, program, &mut context);
-    let ended = ended.and_then(|value| rejections.unhandled().map_or(Ok(value), Err));
-    Ok(match ended.and_then(|value| success(&value, &mut context)) {
-        Ok(output) => output,
+    let returned = evaluated(begin, program, &mut context).and_then(|value| {
+        let returned = content(&value, &mut context)?;
+        // Getters of the value run while it is converted, and may leave promises behind.
+        context.run_jobs()?;
+        rejections.unhandled().map_or(Ok(returned), Err)
+    });
+    Ok(match returned {
+        Ok(returned) => success(returned),
         Err(error) => {
             let indent = u32::try_from(begin.len()).unwrap_or_default();
             failure(&error, indent, &mut context)

@@ -10,17 +10,20 @@ use palisade_guest::{Content, Output};
 /// The output of a program that neither returned nor printed anything.
 const NOTHING: &str = "the program returned nothing and printed nothing. It has ended without an error, and what its calls have done stays done. `return VALUE`, such as `return await main()`, returns a value";
 
-/// Returns the output of a program that returned this value.
-pub(crate) fn success(value: &JsValue, context: &mut Context) -> JsResult<Output> {
-    let returned = match value {
+/// Returns the value that a program returned, if it returned one.
+pub(crate) fn content(value: &JsValue, context: &mut Context) -> JsResult<Option<Content>> {
+    Ok(match value {
         value if value.is_undefined() => None,
         value if value.is_string() => Some(Content::Text(text_of(value, context)?)),
         value => Some(match json(value, context)? {
             Some(json) => Content::Json(json.to_string()),
             None => Content::Text(text_of(value, context)?),
         }),
-    };
-    // After the conversion, because getters of the value may print as well.
+    })
+}
+
+/// Returns the output of a program that returned this, with what it had printed.
+pub(crate) fn success(returned: Option<Content>) -> Output {
     let printed = printed();
     let mut content = Vec::new();
     if !printed.is_empty() {
@@ -30,7 +33,7 @@ pub(crate) fn success(value: &JsValue, context: &mut Context) -> JsResult<Output
     if content.is_empty() {
         content.push(Content::Text(NOTHING.to_owned()));
     }
-    Ok(Output::new(content))
+    Output::new(content)
 }
 
 /// Returns the output of a program that threw this, with what it had printed. `indent` is the
@@ -96,7 +99,8 @@ fn place(error: &JsError, indent: u32, context: &mut Context) -> Option<String> 
     // The engine tells places in its text alone: `… (unknown at :3:5)`.
     let text = error.to_string();
     let (line, column) = text.lines().filter(|line| !line.contains("native")).find_map(position)?;
-    Some(shown(line, column, indent))
+    // For some errors the engine tells the beginning of its text, before the program.
+    (line > 1 || column > indent).then(|| shown(line, column, indent))
 }
 
 /// Finds `:LINE:COLUMN` in a line of the engine.

@@ -78,8 +78,11 @@ async fn error_names_its_place_and_nothing_of_the_engine() {
 #[tokio::test]
 async fn unknown_name_has_no_place() {
     let stage = granting(&["calculate"], |builder| builder);
-    let failure = failure(&run(&stage, "let a = 1;\nlet b = 2;\nmissing;").await);
-    assert_eq!(failure, "ReferenceError: missing is not defined");
+    let failed = failure(&run(&stage, "let a = 1;\nlet b = 2;\nmissing;").await);
+    assert_eq!(failed, "ReferenceError: missing is not defined");
+    // The engine knows no place of this one.
+    let failed = failure(&run(&stage, "const a = null;\n\na.foo();").await);
+    assert!(failed.starts_with("TypeError: ") && !failed.contains("line"), "{failed}");
 }
 
 #[tokio::test]
@@ -94,6 +97,13 @@ async fn unhandled_rejection_is_found_among_many_that_are_handled() {
         )
     };
     assert_eq!(output(&run(&stage, &code("")).await), "2000");
+    for converted in [
+        "return {toJSON() { (async () => { tools.calculate({}) })(); return 'saved' }}",
+        "return {get saved() { (async () => { await 0; tools.calculate({}) })(); return true }}",
+    ] {
+        let failure = failure(&run(&stage, converted).await);
+        assert!(failure.starts_with("validation_error: "), "{failure}");
+    }
     let lost = "(async () => { tools.calculate({}) })();";
     let failure = failure(&run(&stage, &code(lost)).await);
     assert!(failure.starts_with("validation_error: "), "{failure}");
