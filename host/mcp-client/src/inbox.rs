@@ -10,7 +10,9 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use serde_json::Value;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 /// A message of a server.
@@ -25,6 +27,9 @@ pub(crate) const BOUNDS: JsonBounds = JsonBounds { bytes: 4 << 20, depth: 72, me
 const MAX_OTHER_TEXTS: usize = 1_000;
 /// The most requests of a server that wait for a response.
 const MAX_UNANSWERED: usize = 16;
+/// The time for which a place is waited for: requests that come in one piece have no responses yet.
+/// It is shorter than the time in which a response has to be accepted.
+const PLACE_TIME: Duration = Duration::from_secs(2);
 /// The longest id of a request of a server, in bytes. A response repeats it.
 const MAX_ID: usize = 1 << 10;
 /// The most notifications of a server between two requests to it.
@@ -141,6 +146,12 @@ impl Inbox {
             }
         };
         taken.filter(|_| self.fault.get().is_none())
+    }
+
+    /// Waits until another request of the server would have a place, within bounds. The messages of
+    /// the server wait meanwhile. Loses nothing if it is dropped.
+    pub(crate) async fn has_room(&self) {
+        let _ = timeout(PLACE_TIME, self.places.acquire()).await;
     }
 
     /// Returns the response to a request of the server.
