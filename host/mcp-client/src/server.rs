@@ -71,13 +71,20 @@ impl Server {
         let mut left_out = Vec::new();
         for offered in approval.tools() {
             let defined = tool::definition(&name, offered, classes.of(&offered.name), &reach);
-            let taken = |new: &Definition| tools.iter().find(|(it, _)| it.name() == new.name());
+            // Rules name a tool by its own name, and sessions by the other.
+            let taken = |new: &Definition| {
+                let clash = |it: &Definition| {
+                    let names = [(it.name(), new.name()), (it.own_name(), new.own_name())];
+                    names.into_iter().find(|(its, other)| its == other).map(|(its, _)| its.clone())
+                };
+                tools.iter().find_map(|(it, first)| Some((clash(it)?, first)))
+            };
             let reason = match &defined {
                 Err(reason) => reason.clone(),
                 Ok(new) => match taken(new) {
-                    Some((_, first)) => {
+                    Some((name, first)) => {
                         let first = elided(&first.name, 64);
-                        format!("its name is `{}`, which the tool `{first}` has", new.name())
+                        format!("its name is `{name}`, which the tool `{first}` has")
                     }
                     None => {
                         tools.push((new.clone(), offered.clone()));
@@ -108,5 +115,35 @@ impl Server {
     #[must_use]
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+    use crate::offer::Offer;
+    use crate::reach::ServerCommand;
+    use serde_json::json;
+
+    #[test]
+    fn no_two_tools_have_one_name_in_rules_or_in_sessions() {
+        for (first, second) in
+            [("9", "git_9"), ("2fa", "git_2fa"), ("_a", "git__a"), ("a-b", "a_b")]
+        {
+            let tool =
+                |name| json!({"name": name, "description": "D.", "input": {"type": "object"}});
+            let offer = json!({"tools": [tool(first), tool(second), tool("c")]});
+            let offer: Offer = serde_json::from_value(offer).unwrap();
+            let server = Server::new(
+                ServerName::parse("git").unwrap(),
+                Reach::Command(ServerCommand::new("git")),
+                &Classes::all(SideEffects::Network),
+                &Approval::Given(offer),
+            );
+            assert_eq!(server.definitions().count(), 2, "{first} {second}");
+            assert_eq!(server.left_out()[0].tool, second);
+        }
     }
 }
