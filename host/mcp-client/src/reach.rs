@@ -162,6 +162,25 @@ impl Reach {
         }
     }
 
+    /// Returns what the server may do on this machine, for a person who is asked about a call.
+    #[must_use]
+    pub fn rights(&self) -> &'static str {
+        match self {
+            Self::Command(command) => match command.options.rights() {
+                (Confinement::Unconfined, _) => {
+                    "all of your rights: no sandbox holds the program of the MCP server"
+                }
+                (Confinement::Landlock, Network::Closed) => {
+                    "the workspace, read-write, without the network: the kernel confines the program of the MCP server"
+                }
+                (Confinement::Landlock, Network::Open) => {
+                    "the workspace, read-write, and the network: the kernel confines the program of the MCP server"
+                }
+            },
+            Self::Url(_) => "nothing on this machine: the MCP server runs elsewhere",
+        }
+    }
+
     /// Returns where the server runs.
     pub(crate) fn server_place(&self) -> ServerPlace {
         match self {

@@ -249,7 +249,8 @@ impl Policy {
             .tools
             .get(tool)
             .map(|named| &named.of_plugins)
-            .filter(|rules| !rules.contains_key(own));
+            // Servers have tools of one name on purpose.
+            .filter(|rules| !rules.contains_key(own) && !matches!(origin, Origin::Server(_)));
         let is_own = rule.is_of_tool();
         match (
             origin.third_party().filter(|_| !is_own),
@@ -338,6 +339,10 @@ pub fn parts(name: &str) -> (Option<&str>, &str) {
 pub(crate) fn is_granted(name: &str, definition: &Definition, origin: &Origin) -> bool {
     let (plugin, tool) = parts(name);
     let own = definition.own_name();
+    if let (None, Origin::Server(_)) = (plugin, origin) {
+        // Many servers have a tool of one name, which names that server's tool to sessions alone.
+        return definition.name().as_str() == tool;
+    }
     let is_clear = match plugin {
         Some(_) => origin.naming() != Naming::Unclear,
         None => own == definition.name() || !is_reserved(own.as_str()),

@@ -2,6 +2,7 @@
 
 use super::{approved, call, configure, program, serve, starts, text};
 use palisade_tests::World;
+use palisade_tests::api::Api;
 use serde_json::{Value, json};
 
 #[test]
@@ -69,6 +70,30 @@ fn rule_that_permits_names_the_server() {
         rule(name, "deny");
         let _ = program(&world, &echo).args(["--allow", "network"]).run().exits_with(4);
     }
+}
+
+#[test]
+fn question_names_the_server_and_what_its_process_may_do() {
+    let world = approved("plain", "");
+    let api = Api::start(&world, &["--console"]);
+    api.session("s1");
+    let listed = api.operator.get("/plugins").message();
+    let listed = listed["items"].as_array().unwrap();
+    let server = listed.iter().find(|entry| entry["name"] == "mcp/scripted").unwrap();
+    let rights = "all of your rights: no sandbox holds the program of the MCP server";
+    assert_eq!((&server["file"], &server["tools"][0]["sandbox"]), (&Value::Null, &json!(rights)));
+    let native = listed.iter().find(|entry| entry["name"] == "native").unwrap();
+    assert!(!native.to_string().contains("scripted"), "{native}");
+    let mut events = api.operator.events("/events");
+    let call = json!({"tool": "scripted_echo", "id": "c1", "input": {"text": "x"}});
+    let call = api.client.begin_call("s1", &call);
+    let question = events.of_call("tool.confirmation_requested", "c1");
+    let open = api.operator.get("/confirmations").message();
+    let shown = &open["items"][0];
+    assert_eq!((&shown["plugin"], &shown["grants"]), (&json!("mcp/scripted"), &json!([rights])));
+    assert_eq!(api.operator.decide(&question, "allow").status, 200);
+    let result = call.join().unwrap();
+    assert_eq!((&result["output"], &result["plugin"]), (&json!("x"), &json!("mcp/scripted")));
 }
 
 #[test]

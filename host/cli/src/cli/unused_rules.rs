@@ -193,13 +193,39 @@ fn meant(name: &str, tools: &[Arc<Registered>], host: &Host) -> Option<Meant> {
             None => Meant::slip(&full(owner)),
         });
     }
-    let names = tools.iter().filter_map(|tool| match (plugin, tool.origin()) {
-        (None, _) => Some(tool.definition().own_name().to_string()),
-        (Some(plugin), Origin::Server(_)) if tool.origin().rule_name() != plugin => None,
-        (Some(_), _) => Some(full(tool)),
-    });
-    let names: Vec<String> = names.collect();
-    nearest_names(name, names.iter().map(String::as_str)).first().map(|name| Meant::slip(name))
+    match plugin {
+        None => nearest(name, tools, own_name),
+        Some(plugin) => match of_server(plugin, tools).as_slice() {
+            [] => nearest(name, tools, Registered::full_name),
+            // The long name of a server makes any two of its tools similar.
+            own => nearest(bare, own, own_name).map(|own| format!("{plugin}/{own}")),
+        },
+    }
+    .map(|name| Meant::slip(&name))
+}
+
+/// Returns the own name of a tool, which a rule that tightens may have alone.
+fn own_name(tool: &Registered) -> String {
+    tool.definition().own_name().to_string()
+}
+
+/// Returns the tools of the server with this name in rules.
+fn of_server(name: &str, tools: &[Arc<Registered>]) -> Vec<Arc<Registered>> {
+    let is_its = |tool: &&Arc<Registered>| match tool.origin() {
+        Origin::Server(server) => server.name() == name,
+        Origin::Native | Origin::Plugin { .. } => false,
+    };
+    tools.iter().filter(is_its).cloned().collect()
+}
+
+/// Returns the nearest of the names of these tools.
+fn nearest(
+    name: &str,
+    tools: &[Arc<Registered>],
+    name_of: impl Fn(&Registered) -> String,
+) -> Option<String> {
+    let names: Vec<String> = tools.iter().map(|tool| name_of(tool)).collect();
+    nearest_names(name, names.iter().map(String::as_str)).into_iter().next()
 }
 
 /// Returns true if one name may be a misspelling of the other. Transposed letters are compared

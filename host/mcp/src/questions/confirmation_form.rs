@@ -109,12 +109,13 @@ fn message(request: &ConfirmationRequest) -> String {
     text
 }
 
-/// Describes the plugin; empty for a tool of the host itself.
+/// Describes the plugin or the server; empty for a tool of the host itself.
 fn describe_plugin(request: &ConfirmationRequest) -> String {
     let Some(name) = &request.plugin else { return String::new() };
-    let Some(digest) = request.digest else { return String::new() };
+    let name = elided(name, MAX_PLUGIN_LENGTH);
+    let Some(digest) = request.digest else { return format!("\nServer: {name}") };
     let digits: String = digest.hex().chars().take(SHOWN_DIGITS).collect();
-    format!("\nPlugin: {} (sha256:{digits}…)", elided(name, MAX_PLUGIN_LENGTH))
+    format!("\nPlugin: {name} (sha256:{digits}…)")
 }
 
 #[cfg(test)]

@@ -64,11 +64,12 @@ pub struct ConfirmationRequest {
     /// They do not bound the call: a symbolic link can lead to another place of the workspace, and
     /// a tool of class `write` can change files that its input does not name.
     pub projected_modifications: Vec<String>,
-    /// The plugin's name, or `None` for a native tool.
+    /// The name of the plugin or the server, such as `mcp/git`, or `None` for a native tool.
     pub plugin: Option<String>,
-    /// The plugin's digest, or `None` for a native tool.
+    /// The plugin's digest, or `None` for a tool of no plugin.
     pub digest: Option<Digest>,
-    /// The grants of the plugin beyond the classes of its tools, one on each line.
+    /// The grants of the plugin beyond the classes of its tools, one on each line, or the rights of
+    /// the server's process.
     pub grants: Vec<String>,
     /// The total time for which the request is open.
     pub valid_for: Duration,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 pub struct ToolServer {
     name: Arc<str>,
     place: ServerPlace,
+    rights: Arc<str>,
 }
 
 /// Where a server runs.
@@ -25,7 +26,19 @@ impl ToolServer {
     /// name is that of a file.
     #[must_use]
     pub fn new(kind: &str, name: &str, place: ServerPlace) -> Self {
-        Self { name: format!("{kind}/{name}").into(), place }
+        Self { name: format!("{kind}/{name}").into(), place, rights: Arc::default() }
+    }
+
+    /// Sets what its process may do, for people who are asked about a call.
+    #[must_use]
+    pub fn with_rights(self, rights: &str) -> Self {
+        Self { rights: rights.into(), ..self }
+    }
+
+    /// Returns what its process may do, for people. Empty if it has not been set.
+    #[must_use]
+    pub fn rights(&self) -> &str {
+        &self.rights
     }
 
     /// Returns the name in rules.

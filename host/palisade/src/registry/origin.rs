@@ -83,11 +83,13 @@ fn is_of_the_host(name: &str) -> bool {
 }
 
 impl Origin {
-    /// Returns the plugin's name, or `None` for a tool of no plugin.
+    /// Returns the name of the plugin, or of the server as rules name it, such as `mcp/git`. `None`
+    /// for a tool of the program.
     #[must_use]
     pub fn plugin(&self) -> Option<&str> {
         match self {
-            Self::Native | Self::Server(_) => None,
+            Self::Native => None,
+            Self::Server(server) => Some(server.name()),
             Self::Plugin { name, .. } => Some(name),
         }
     }

@@ -223,13 +223,14 @@ impl ToolResult {
         self.usage
     }
 
-    /// Returns the plugin that provides the tool, or `None` for a native tool.
+    /// Returns the plugin or the server that provides the tool, such as `mcp/git`, or `None` for a
+    /// native tool.
     #[must_use]
     pub fn plugin(&self) -> Option<&str> {
         self.plugin.as_deref()
     }
 
-    /// Returns the digest of that plugin.
+    /// Returns the digest of the plugin, or `None` for a tool of no plugin.
     #[must_use]
     pub fn digest(&self) -> Option<Digest> {
         self.digest

@@ -2,7 +2,7 @@
 
 import { h, keyed, put } from './dom.js';
 import { bytes, count } from './format.js';
-import { cut, shown } from './text.js';
+import { cut, short, shown } from './text.js';
 
 const STATES = {
   waiting: 'waiting',
@@ -42,6 +42,24 @@ export function stateBadge(call) {
 /** Who makes a call: the name that its client claims, or else the id of its token. */
 export function clientName(item) {
   return item.client_name ?? item.client ?? null;
+}
+
+/** Who gives a tool: a plugin, an MCP server, or the program itself. */
+export function giver(plugin) {
+  if (!plugin) return ['part of the program'];
+  const [kind, name] = isServer(plugin) ? ['MCP server ', plugin.slice(4)] : ['plugin ', plugin];
+  return [kind, quoted(short(name, 100), 'name')];
+}
+
+/** The same for those who listen. */
+export function giverText(plugin) {
+  if (!plugin) return 'part of the program';
+  return isServer(plugin) ? `MCP server ${plugin.slice(4)}` : `plugin ${plugin}`;
+}
+
+/** Whether this is the name of an MCP server: that of a plugin has no `/`. */
+export function isServer(plugin) {
+  return plugin.startsWith('mcp/');
 }
 
 /** Names with their values; those without a value are left out. */

@@ -5,7 +5,7 @@ import { diffTable } from './diff.js';
 import { h } from './dom.js';
 import { count, time } from './format.js';
 import {
-  CLASS_MEANS, classBadge, digest, facts, lines, longText, pretty, quoted,
+  CLASS_MEANS, classBadge, digest, facts, giver, giverText, lines, longText, pretty, quoted,
 } from './parts.js';
 import { short } from './text.js';
 
@@ -47,16 +47,12 @@ export function resolutionText(resolution) {
 
 /** The sentence that asks. */
 export function sentence(question) {
-  return [
-    quoted(question.tool, 'name'),
-    question.plugin ? [' of plugin ', quoted(question.plugin, 'name')] : ' (part of the program)',
-  ];
+  return [quoted(question.tool, 'name'), ' (', giver(question.plugin), ')'];
 }
 
 /** The same for those who listen. */
 export function sentenceText(question) {
-  const from = question.plugin ? `of plugin ${question.plugin}` : 'of the program';
-  return `${question.tool} ${from}, class ${question.class}`;
+  return `${question.tool}, ${giverText(question.plugin)}, class ${question.class}`;
 }
 
 /** What became of the question before, for those who look and for those who listen. */

@@ -52,7 +52,7 @@ impl RunningCall {
     params(
         ("session_id" = String, Path, description = "The session's id"),
         ("idempotency-key" = Option<String>, Header,
-            description = "For 24 hours, a repeated request gets the first answer",
+            description = "For 24 hours, while the server runs, a repeated request gets the first answer",
             pattern = "^[!-~]{1,255}$"),
         ("prefer" = Option<String>, Header, description = "`respond-async` to not wait"),
     ),

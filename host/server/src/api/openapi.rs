@@ -22,7 +22,10 @@ pub(super) const PUBLIC: [&str; 3] = ["/healthz", "/readyz", "/openapi.json"];
 /// The problems that any request may get, in addition to those of its handler.
 const PROBLEMS: [(&str, &str); 11] = [
     ("400", "The path, the query, a header or the JSON is not valid"),
-    ("401", "`unauthenticated`: the request carries no accepted token or login"),
+    (
+        "401",
+        "The request carries no accepted token or login: `token_needed`, `token_refused`, `login_ended`, `page_key_needed`, `code_refused` or `unauthenticated`",
+    ),
     ("403", "`operator_only`: the resource is not for clients"),
     ("404", "There is no such resource, or it belongs to another client"),
     ("405", "`method_not_allowed`"),

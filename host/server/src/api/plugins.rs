@@ -9,7 +9,9 @@ use axum::extract::State;
 use palisade::Definition;
 use palisade::internal::{Power, sandbox_contents};
 use palisade::plugins::Plugin;
+use palisade::registry::Origin;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
 /// The name of the entry for native tools.
@@ -24,11 +26,11 @@ pub(super) struct PluginList {
     next_cursor: Option<String>,
 }
 
-/// A plugin, or the native tools.
+/// A plugin, an MCP server, or the native tools.
 #[derive(Debug, Serialize, ToSchema)]
 struct PluginView {
     name: String,
-    /// The location, or `null` for native tools.
+    /// The location, or `null` for a server and for native tools.
     file: Option<String>,
     digest: Option<String>,
     tools: Vec<PluginTool>,
@@ -44,8 +46,8 @@ struct PluginTool {
     title: Option<String>,
     description: String,
     class: &'static str,
-    /// What the sandbox of a call holds.
-    sandbox: &'static str,
+    /// What the sandbox of a call holds, or what the process of its server may do.
+    sandbox: String,
 }
 
 /// An import of a plugin.
@@ -80,7 +82,7 @@ pub(super) async fn list(
     let begin = super::pages::cursor(query.cursor.as_deref())?.unwrap_or(0);
     let begin = usize::try_from(begin).unwrap_or(usize::MAX);
     let mut items: Vec<_> = app.host.plugins().iter().map(PluginView::from).collect();
-    items.extend(native(&app));
+    items.extend(without_file(&app));
     let count = items.len();
     let items: Vec<_> = items.into_iter().skip(begin).take(limit).collect();
     let end = begin.saturating_add(items.len());
@@ -91,13 +93,21 @@ pub(super) async fn list(
     Ok(Json(PluginList { items, rejected, next_cursor: (end < count).then(|| end.to_string()) }))
 }
 
-fn native(app: &App) -> Option<PluginView> {
-    let tools = app.host.registry().tools();
-    let native = tools.iter().filter(|tool| tool.origin().plugin().is_none());
-    let tools: Vec<_> =
-        native.map(|tool| PluginTool::of(tool.definition(), Power::Class)).collect();
-    (!tools.is_empty()).then(|| PluginView {
-        name: NATIVE.to_owned(),
+/// Returns the entries of the servers and of the native tools.
+fn without_file(app: &App) -> impl Iterator<Item = PluginView> {
+    let mut tools: BTreeMap<String, Vec<PluginTool>> = BTreeMap::new();
+    for tool in app.host.registry().tools() {
+        let (name, rights) = match tool.origin() {
+            Origin::Native => (NATIVE, None),
+            Origin::Server(server) => (server.name(), Some(server.rights())),
+            Origin::Plugin { .. } => continue,
+        };
+        let mut view = PluginTool::of(tool.definition(), Power::Class);
+        view.sandbox = rights.map_or(view.sandbox, str::to_owned);
+        tools.entry(name.to_owned()).or_default().push(view);
+    }
+    tools.into_iter().map(|(name, tools)| PluginView {
+        name,
         file: None,
         digest: None,
         tools,
@@ -131,7 +141,7 @@ impl PluginTool {
             title: definition.title().map(str::to_owned),
             description: definition.description().to_owned(),
             class: definition.side_effects().as_str(),
-            sandbox: sandbox_contents(definition.side_effects(), power),
+            sandbox: sandbox_contents(definition.side_effects(), power).to_owned(),
         }
     }
 }

@@ -100,7 +100,7 @@ impl Serialize for Results<'_> {
     params(
         ("session_id" = String, Path, description = "The session's id"),
         ("idempotency-key" = Option<String>, Header,
-            description = "For 24 hours, a repeated request gets the first answer",
+            description = "For 24 hours, while the server runs, a repeated request gets the first answer",
             pattern = "^[!-~]{1,255}$"),
     ),
     request_body = ReplyRequest,

@@ -138,8 +138,12 @@ pub(super) fn question(
     if more > 0 {
         text.push_str(&line(&format!("and {more} more")));
     }
-    if let (Some(plugin), Some(digest)) = (&request.plugin, &request.digest) {
-        text.push_str(&line(&format!("plugin: {} ({digest})", elided(plugin, MAX_PLUGIN))));
+    if let Some(plugin) = &request.plugin {
+        let plugin = elided(plugin, MAX_PLUGIN);
+        text.push_str(&match &request.digest {
+            Some(digest) => line(&format!("plugin: {plugin} ({digest})")),
+            None => line(&format!("server: {plugin}")),
+        });
     }
     for grant in &request.grants {
         text.push_str(&line(&format!("granted: {}", elided(grant, MAX_PATH))));

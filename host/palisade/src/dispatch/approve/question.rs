@@ -14,7 +14,7 @@ use crate::execution::offload::{exhaustion_error, offload};
 use crate::execution::owner::input_turns_within;
 use crate::execution::{BoxFuture, ValidInput, catch_panic, enter_queue};
 use crate::policy::{Decision, Mode, Rule};
-use crate::registry::Registered;
+use crate::registry::{Origin, Registered};
 use crate::session::Allowance;
 use crate::tool::budget::{Budget, Exhausted};
 use crate::tool::schema::PathAccess;
@@ -201,10 +201,18 @@ fn request(
         projected_modifications: changes,
         plugin: pipeline.tool.origin().plugin().map(str::to_owned),
         digest: pipeline.tool.origin().digest(),
-        grants: pipeline.tool.grants().to_vec(),
+        grants: granted(&pipeline.tool),
         valid_for,
         expires: SystemTime::now() + valid_for,
     })
+}
+
+/// Returns what is granted to the plugin of a tool, or what its server may do.
+fn granted(tool: &Registered) -> Vec<String> {
+    match tool.origin() {
+        Origin::Server(server) if !server.rights().is_empty() => vec![server.rights().to_owned()],
+        _ => tool.grants().to_vec(),
+    }
 }
 
 /// Returns the whole input, unless it is long. It shares the text that the call holds; a large

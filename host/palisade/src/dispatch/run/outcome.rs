@@ -2,7 +2,7 @@
 
 use crate::events::CallSink;
 use crate::execution::{Outcome, ToolOutput};
-use crate::registry::{Origin, Registered};
+use crate::registry::Registered;
 use crate::tool::result::joined;
 use crate::tool::text::{cut, visible};
 use crate::tool::{CallId, Content, ErrorKind, ExecutionKind, ToolResult};
@@ -64,11 +64,11 @@ fn failure_message(content: &[Content]) -> String {
     }
 }
 
-/// Sets the plugin and digest of a result.
+/// Sets the plugin or the server of a result, and the digest of a plugin.
 pub(in crate::dispatch) fn sign(mut result: ToolResult, tool: Option<&Registered>) -> ToolResult {
-    if let Some(Origin::Plugin { name, digest, .. }) = tool.map(Registered::origin) {
-        result.plugin = Some(String::from(&**name));
-        result.digest = Some(*digest);
+    if let Some(origin) = tool.map(Registered::origin) {
+        result.plugin = origin.plugin().map(str::to_owned);
+        result.digest = origin.digest();
     }
     result
 }

@@ -8,6 +8,7 @@ import {
   clientName,
   digest,
   facts,
+  giver,
   longText,
   nothing,
   pretty,
@@ -59,7 +60,8 @@ const SECTIONS = {
       ),
     OPEN.includes(call.state) && cancelButton(call),
     facts([
-      ['Plugin', call.plugin ? quoted(call.plugin) : 'part of the program'],
+      // A tool that there is not has no class.
+      ['From', call.class && giver(call.plugin)],
       ['Plugin file', digest(call.digest)],
       ['Client', clientName(call) && client(call)],
       [

@@ -4,7 +4,7 @@ import { get, post } from '../api.js';
 import { announce } from '../announce.js';
 import { h, keyed, put } from '../dom.js';
 import { countdown, count, number } from '../format.js';
-import { classBadge, clientName, nothing, problemBox, quoted } from '../parts.js';
+import { classBadge, clientName, giver, nothing, problemBox, quoted } from '../parts.js';
 import { CALL_EVENTS, since } from '../progress.js';
 import { Questions } from '../questions.js';
 import { place } from '../router.js';
@@ -192,7 +192,7 @@ function callCard(call) {
 
 function origin(item) {
   return [
-    item.plugin ? ['plugin ', quoted(item.plugin)] : 'part of the program',
+    giver(item.plugin),
     clientName(item) && [' · for ', quoted(short(clientName(item), 60))],
     item.session_id && [
       ' · session ',

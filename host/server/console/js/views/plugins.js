@@ -2,7 +2,18 @@
 
 import { get } from '../api.js';
 import { h, keyed, put } from '../dom.js';
-import { classBadge, digest, facts, lines, longText, nothing, quoted, table } from '../parts.js';
+import {
+  classBadge,
+  digest,
+  facts,
+  giver,
+  isServer,
+  lines,
+  longText,
+  nothing,
+  quoted,
+  table,
+} from '../parts.js';
 import { place } from '../router.js';
 import { short } from '../text.js';
 
@@ -40,7 +51,13 @@ function refusal({ title, file, reason }) {
   );
 }
 
+function heading({ name, file }) {
+  if (file !== null) return quoted(short(name, 100), 'name');
+  return isServer(name) ? giver(name) : 'Part of the program';
+}
+
 function card(plugin) {
+  const server = isServer(plugin.name);
   const native = plugin.file === null;
   const tools = table({
     caption: 'Tools of this plugin',
@@ -60,7 +77,7 @@ function card(plugin) {
         ],
       },
       { name: 'Class', cell: (tool) => classBadge(tool.class) },
-      { name: 'Its sandbox holds', cell: (tool) => tool.sandbox },
+      { name: server ? 'Its process may use' : 'Its sandbox holds', cell: (tool) => tool.sandbox },
       {
         name: 'Its own description',
         class: 'wide',
@@ -72,7 +89,7 @@ function card(plugin) {
   return h(
     'article',
     { class: 'card plugin' },
-    h('h3', {}, native ? 'Part of the program' : quoted(short(plugin.name, 100), 'name')),
+    h('h3', {}, heading(plugin)),
     facts([
       ['File', !native && h('bdi', { class: 'path' }, short(plugin.file, 300))],
       ['Digest', digest(plugin.digest)],

@@ -34,9 +34,9 @@ pub(in crate::api) struct QuestionView {
     workspace: Option<String>,
     tool: String,
     title: Option<String>,
-    /// The plugin's name, or `null` for a native tool.
+    /// The name of the plugin or the server, such as `mcp/git`, or `null` for a native tool.
     plugin: Option<String>,
-    /// The plugin's digest, or `null` for a native tool.
+    /// The plugin's digest, or `null` for a tool of no plugin.
     digest: Option<String>,
     class: String,
     /// The running tool that makes the call, with the place in its program; `null` if the client
