@@ -211,7 +211,7 @@ impl Definition {
     }
 
     /// Returns the name that the plugin or the server gave the tool. Sessions see another
-    /// [`name`](Self::name) if the settings of the plugin rename the tool, and for a tool of a server.
+    /// [`name`](Self::name) if the settings of the plugin rename it, and if it is of a server.
     #[must_use]
     pub fn own_name(&self) -> &ToolName {
         self.0.own.as_ref().unwrap_or(&self.0.name)
