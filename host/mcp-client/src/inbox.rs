@@ -150,7 +150,7 @@ impl Inbox {
 
     /// Waits until another request of the server would have a place, within bounds. The messages of
     /// the server wait meanwhile. Loses nothing if it is dropped.
-    pub(crate) async fn has_room(&self) {
+    pub(crate) async fn wait_for_place(&self) {
         let _ = timeout(PLACE_TIME, self.places.acquire()).await;
     }
 

@@ -147,7 +147,11 @@ where
         loop {
             // The lines of one server leave time for the others, which share its thread.
             tokio::task::coop::consume_budget().await;
-            self.inbox.has_room().await;
+            tokio::select! {
+                biased;
+                () = ended.cancelled() => return None,
+                () = self.inbox.wait_for_place() => {}
+            }
             tokio::select! {
                 biased;
                 () = ended.cancelled() => return None,

@@ -205,7 +205,7 @@ impl Shared {
             for text in texts {
                 // The messages of one server leave time for the others, which share its thread.
                 tokio::task::coop::consume_budget().await;
-                self.inbox.has_room().await;
+                self.inbox.wait_for_place().await;
                 if self.take(&text, id).await == Response::Passed {
                     return Ok(Response::Passed);
                 }
