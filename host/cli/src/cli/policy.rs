@@ -229,11 +229,8 @@ impl Explained<'_> {
             Rule::Tool => format!("the tool {own} is `{mode}`"),
             Rule::PluginTool => {
                 let plugin = self.tool.origin().rule_name();
-                let kind = match self.tool.origin() {
-                    palisade::registry::Origin::Server(_) => "server",
-                    _ => "plugin",
-                };
-                format!("the tool {own} of the {kind} {} is `{mode}`", elided(plugin, 64))
+                let giver = self.giver();
+                format!("the tool {own} of the {giver} {} is `{mode}`", elided(plugin, 64))
             }
             Rule::SeenTool | Rule::SeenPluginTool => {
                 let own = self.tool.full_name();
@@ -254,12 +251,18 @@ impl Explained<'_> {
     /// Returns the own name of a tool that sessions see under another one.
     fn named(&self) -> Option<String> {
         let definition = self.tool.definition();
-        let giver = match self.tool.origin() {
-            palisade::registry::Origin::Server(_) => "server",
-            _ => "plugin",
-        };
-        let full = || format!("by its {giver} {}", elided(&self.tool.full_name(), 128));
+        let full = || format!("by its {} {}", self.giver(), elided(&self.tool.full_name(), 128));
         (definition.own_name() != definition.name()).then(full)
+    }
+
+    /// Returns the kind of thing that offers the tool, for a sentence.
+    fn giver(&self) -> &'static str {
+        match self.tool.origin() {
+            palisade::registry::Origin::Server(_) => "server",
+            palisade::registry::Origin::Native | palisade::registry::Origin::Plugin { .. } => {
+                "plugin"
+            }
+        }
     }
 
     /// Returns what is granted to the tool's plugin.

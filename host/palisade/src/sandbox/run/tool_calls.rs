@@ -85,8 +85,8 @@ fn answer(result: ToolResult) -> Result<Reply, Failure> {
     }
 }
 
-/// Returns the reason of a failure, and for a refusal that a setting lifts, the way out. The setting
-/// itself is named to the operator only: a program is not to talk a user into changing it.
+/// Returns the reason of a failure, and for a refusal that a setting lifts, the way out. Only the
+/// operator is told the setting itself: a program is not to talk a user into changing it.
 fn reason(error: &ToolError) -> String {
     let reason = error.reason();
     match error.kind() {
