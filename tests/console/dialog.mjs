@@ -50,6 +50,27 @@ export const dialog = (place) => ({
     await place.answer(other.question, 'deny');
   },
 
+  async next_question_passes_over_calls_that_run_too() {
+    const page = await open(place);
+    const session = await place.session();
+    const ends = ['drive-u.txt', 'drive-v.txt', 'drive-w.txt'].map((path) =>
+      place.call(session, options.write, { path, content: 'x' }),
+    );
+    const also = page.locator('#question .also');
+    await also.filter({ hasText: '2 other waiting calls of write_file' }).waitFor();
+    const other = await place.asked();
+    await page.waitForSelector(ARMED);
+    // In the page, so that the click comes before the list is loaded again.
+    const clicked = page.evaluate(clickNextAtOnce);
+    await page.getByRole('button', { name: 'Allow for this session' }).click();
+    await clicked;
+    await page.waitForSelector(ARMED);
+    check((await also.textContent()) === '', 'the question is of the other session');
+    const results = await Promise.all(ends);
+    check(results.every(({ body }) => body.success), 'the calls run');
+    await place.answer(other.question, 'deny');
+  },
+
   async keys_are_explained_where_they_work() {
     const page = await open(place);
     // In the page, so that a slow machine clicks in the first second as well.
@@ -178,6 +199,20 @@ function clickAtOnce() {
       observer.disconnect();
       button.click();
       resolve(dialog.querySelector('.status').textContent);
+    }).observe(dialog, { childList: true, subtree: true });
+  });
+}
+
+/** Runs in the page: clicks *Next question* as soon as it is there. */
+function clickNextAtOnce() {
+  const dialog = document.querySelector('#question');
+  return new Promise((resolve) => {
+    new MutationObserver((changes, observer) => {
+      const button = dialog.querySelector('.next');
+      if (!button) return;
+      observer.disconnect();
+      button.click();
+      resolve();
     }).observe(dialog, { childList: true, subtree: true });
   });
 }

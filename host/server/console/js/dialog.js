@@ -108,8 +108,8 @@ export class QuestionDialog {
   }
 
   /**
-   * Shows this question, open or over. `before` is what became of the one before, and `offered` is
-   * true if the page opens it by itself.
+   * Shows this question, open or over. `before` is what became of the one before. `offered` is true
+   * if any open question would do: one that is over already then makes room for the next one.
    */
   async show(requestId, { before = null, offered = false } = {}) {
     this.#asked?.abort();
@@ -127,8 +127,10 @@ export class QuestionDialog {
       if (!details.resolution) this.#showOpen();
       else {
         this.#showOver(details.resolution);
-        // Answered elsewhere meanwhile, so that it makes room for the next one.
-        if (offered) this.#passed = details.resolution;
+        if (offered) {
+          this.#passed = details.resolution;
+          this.offer();
+        }
       }
     } catch (error) {
       if (error.name === 'AbortError') return;
@@ -289,7 +291,8 @@ export class QuestionDialog {
   #next() {
     const { request_id: current } = this.#question;
     const next = this.#questions.list.find((item) => item.request_id !== current);
-    if (next) this.show(next.request_id);
+    // The list may still have calls that an answer for the whole session lets run.
+    if (next) this.show(next.request_id, { offered: true });
   }
 
   #leave() {
