@@ -12,6 +12,7 @@ use palisade_tests::bomb::cheap_to_compile;
 use palisade_tests::case::block_on;
 use palisade_tests::guest::CANCEL_SLEEP;
 use palisade_tests::program::executable;
+use palisade_tests::wat::{Told, Wat};
 use palisade_tests::{Recorder, World};
 
 use super::compile::{builder, child, wait_until};
@@ -143,4 +144,34 @@ fn optimized_only_waits_for_optimised_code() {
     let host = host.build().unwrap();
     assert_eq!(host.plugins()[0].freshness(), Freshness::Compiled);
     assert_eq!(code(&world), (0, 1));
+}
+
+/// Returns a plugin that recurses this deep, through a function with so many branches as the loop of
+/// an interpreter has.
+fn recursing(tool: &str, depth: usize, branches: usize) -> Vec<u8> {
+    let branch = |number: usize| {
+        format!(
+            "(if (i32.gt_u (local.get $sum) (i32.const {number}))
+               (then (local.set $sum (i32.mul (local.get $sum) (local.get $left)))))"
+        )
+    };
+    let deep = format!(
+        "(func $deep (param $left i32) (result i32) (local $sum i32)
+           (if (i32.eqz (local.get $left)) (then (return (i32.const 0))))
+           {}
+           (i32.add (local.get $sum) (call $deep (i32.sub (local.get $left) (i32.const 1)))))",
+        (0..branches).map(branch).collect::<String>()
+    );
+    let run = format!("(drop (call $deep (i32.const {depth}))) {}", Wat::DONE);
+    Wat::new(Told::new(tool)).extra(&deep).execute(&run).build()
+}
+
+#[test]
+fn quickly_compiled_code_takes_no_more_stack() {
+    let world = World::new();
+    world.install("deep", &recursing("deep", 4_000, 400));
+    let host = tiered(&world, before_optimizing("exit 1"));
+    assert_eq!(code(&world), (1, 0));
+    let result = block_on(host.call("deep", json!({}), json!({})));
+    assert_eq!(result.output().as_deref(), Some("done"), "{result}");
 }

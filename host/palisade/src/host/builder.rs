@@ -264,7 +264,7 @@ impl HostBuilder {
     }
 
     /// Sets whether plugins are ready after a quick compilation or after an optimised one. Default:
-    /// after an optimised one. See [`CompileStrategy`].
+    /// after a quick one. See [`CompileStrategy`].
     #[must_use]
     pub fn compile_strategy(mut self, strategy: CompileStrategy) -> Self {
         self.compile_strategy = strategy;

@@ -41,7 +41,7 @@ impl Sandbox {
             runtime: Runtime::shared()?,
             cache,
             compiler: Compiler::default(),
-            strategy: CompileStrategy::OptimizedOnly,
+            strategy: CompileStrategy::default(),
             powers: None,
         })
     }
@@ -52,8 +52,8 @@ impl Sandbox {
         Self { compiler, ..self }
     }
 
-    /// Sets the order in which the tiers of a plugin's code are compiled. Default: optimised code
-    /// only.
+    /// Sets the order in which the tiers of a plugin's code are compiled. Default:
+    /// [`CompileStrategy::BaselineFirst`].
     #[must_use]
     pub fn with_strategy(self, strategy: CompileStrategy) -> Self {
         Self { strategy, ..self }

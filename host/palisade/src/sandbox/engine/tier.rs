@@ -14,8 +14,8 @@ pub(crate) struct CodeKind {
 /// same engine, under the same limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum CodeTier {
-    /// No optimisation, and registers allocated in a single pass: about a third of the compiler's
-    /// time.
+    /// No optimisation. A function takes no more stack than with optimised code, so that a plugin
+    /// which recurses deeply has the same room.
     Baseline,
     /// Optimised code.
     Optimized,
@@ -28,12 +28,9 @@ pub enum CompileStrategy {
     /// A plugin is ready after a quick compilation, and its calls run two to three times longer.
     /// Its optimised code is compiled in the background and serves the calls from then on. A
     /// process that ends within a second of loading leaves that to a later one.
-    ///
-    /// Quickly compiled functions take much more stack, so that a plugin which recurses deeply,
-    /// such as an interpreter, can run out of it until its optimised code is there.
+    #[default]
     BaselineFirst,
     /// A plugin is ready once its optimised code is compiled.
-    #[default]
     OptimizedOnly,
 }
 
