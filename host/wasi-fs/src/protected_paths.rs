@@ -5,6 +5,7 @@
 //! by every path that leads to it.
 
 mod ancestors;
+mod around;
 mod bare;
 mod checks;
 mod filter;
@@ -21,7 +22,8 @@ pub use bare::Admission;
 pub use mounts::Mounts;
 pub use tree::{ProtectedTree, Reading};
 
-use crate::path_rules::{PathRules, joined};
+use crate::path_rules::PathRules;
+use around::Around;
 use names::protected_tree;
 use std::fmt;
 use std::io;
@@ -119,9 +121,9 @@ pub struct ProtectedPaths {
     hosts: Vec<Arc<Protection>>,
     /// The path rules of all hosts, if there are any.
     paths: Option<PathRules>,
-    /// The path of the directory in the one that the path rules are relative to; empty if they are
+    /// The place of the directory in the one that the path rules are relative to. None if they are
     /// relative to the directory itself.
-    base: Arc<str>,
+    around: Option<Arc<Around>>,
 }
 
 /// The reason why a path may not be changed or read.
@@ -154,7 +156,8 @@ pub enum Forbidden {
         /// The most entries of a directory that gets such a name.
         entries: usize,
     },
-    /// The directory no longer lies in the mounted one.
+    /// The directory no longer lies in the mounted one, or that one has left its path in the
+    /// directory around it.
     #[error("it does not lie in the workspace any more")]
     Outside,
     /// The system cannot tell the location of the directory.
@@ -176,7 +179,7 @@ impl ProtectedPaths {
             trees: Vec::new(),
             hosts: Vec::new(),
             paths: None,
-            base: Arc::from(""),
+            around: None,
         };
         let repository = repository::trees(root)?.into_iter().filter(|tree| bare.holds(tree));
         let trees = repository.chain(Mounts::below(root).of_repositories());
@@ -204,28 +207,29 @@ impl ProtectedPaths {
             trees: self.trees.iter().cloned().chain(inside).collect(),
             hosts: self.hosts.iter().chain([host]).cloned().collect(),
             paths: self.paths.clone(),
-            base: self.base.clone(),
+            around: self.around.clone(),
         }
         .narrowed(&host.paths)
     }
 
     /// Returns the protected paths of a directory beneath this one, with all rules of this one.
     /// `root` is its absolute path without symbolic links, and `path` the one relative to this
-    /// directory. Path rules stay relative to this directory.
+    /// directory. Path rules stay relative to this directory. Once the directory beneath has left its
+    /// path, nothing in it is permitted.
     ///
     /// # Errors
     ///
     /// The errors of [`new`](Self::new).
     #[doc(hidden)]
     pub fn below(&self, dir: impl AsFd, root: &Path, path: &str) -> io::Result<Self> {
-        let own = Self::new(dir, root)?;
+        let own = Self::new(&dir, root)?;
         let mounts = Mounts::below(root);
         let trees = self.trees.iter().filter(|(_, tree)| own.reaches(tree, &mounts));
         Ok(Self {
             trees: own.trees.iter().chain(trees).cloned().collect(),
             hosts: self.hosts.clone(),
             paths: self.paths.clone(),
-            base: joined(&self.base, path).into(),
+            around: Some(Arc::new(Around::new(self, dir, path)?)),
             root: own.root,
         })
     }

@@ -100,6 +100,15 @@ impl Call {
         self.again();
     }
 
+    /// Reopens the workspace for another call, as a directory of the one around it.
+    fn within_another(&mut self) {
+        let outer = self.outer.path().canonicalize().unwrap();
+        let root = outer.join("workspace");
+        let handle = fs::File::open(&root).unwrap();
+        self.rules = Arc::new(rules_of(&outer).below(&handle, &root, "workspace").unwrap());
+        self.again();
+    }
+
     /// Starts another call in the same workspace.
     fn again(&mut self) {
         let root = self.fs.root.clone().unwrap();

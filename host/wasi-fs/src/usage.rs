@@ -165,14 +165,19 @@ impl Usage {
         self.protected.as_ref().is_some_and(|protected| protected.hide_anything())
     }
 
-    /// Returns the rules of the mount if they deny paths.
+    /// Returns the rules of the mount if they judge a path by the place of its directory.
     pub(super) fn filter(&self) -> Option<&ProtectedPaths> {
-        self.protected.as_deref().filter(|protected| protected.filter_anything())
+        self.protected.as_deref().filter(|protected| protected.judge_places())
+    }
+
+    /// Returns whether path rules may deny a part of the mount.
+    pub(super) fn denies_paths(&self) -> bool {
+        self.protected.as_ref().is_some_and(|protected| protected.filter_anything())
     }
 
     /// Refuses to read a file that may have another name, which path rules deny.
     pub(super) fn check_aliases(&self, names: u64) -> Result<(), Refusal> {
-        let checked = self.filter().map_or(Ok(()), |_| self.check_links(names));
+        let checked = if self.denies_paths() { self.check_links(names) } else { Ok(()) };
         checked.map_err(|_| Refusal::Aliased)
     }
 

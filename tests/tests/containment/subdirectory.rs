@@ -129,10 +129,42 @@ fn directory_that_becomes_a_link_leads_nowhere() {
     let root = world.root();
     fs::rename(root.join("there"), root.join("moved")).unwrap();
     world.link("there", "other");
-    assert_eq!(read(&host, "file.txt").output().as_deref(), Some("inside"), "it is kept open");
-    // A new host finds the link.
-    let host = builder(&world, "there").build().unwrap();
     assert!(!read(&host, "file.txt").is_success());
+    fs::remove_file(root.join("there")).unwrap();
+    fs::rename(root.join("moved"), root.join("there")).unwrap();
+    assert_eq!(read(&host, "file.txt").output().as_deref(), Some("inside"), "it is tried again");
+}
+
+#[test]
+fn directory_that_is_moved_leads_nowhere() {
+    let rules = PathRules::new(None, &["secret/**".to_owned()]).unwrap();
+    for (away, rules) in [
+        ("../outside/moved", PathRules::default()),
+        ("other/moved", PathRules::default()),
+        (".git/moved", PathRules::default()),
+        ("secret/moved", rules),
+    ] {
+        let world = furnished();
+        world.file(".git/config", "[core]").file("secret/a", "").file("there/file.txt", "inside");
+        let host = builder(&world, "there").path_rules(&rules).build().unwrap();
+        assert!(read(&host, "file.txt").is_success());
+        let moved = world.root().join(away);
+        fs::rename(world.root().join("there"), &moved).unwrap();
+        fs::write(moved.join("file.txt"), ELSEWHERE).unwrap();
+        for made in [false, true] {
+            if made {
+                world.file("there/other.txt", "");
+            }
+            assert!(!read(&host, "file.txt").is_success(), "{away}");
+            let written = call(&host, "in_write", json!({"op": "write", "path": "file.txt"}));
+            assert_eq!(written.is_success(), made, "{away}: {written}");
+            assert_eq!(fs::read_to_string(moved.join("file.txt")).unwrap(), ELSEWHERE, "{away}");
+            if made {
+                assert_eq!(written.files_modified(), [Path::new("there/file.txt")]);
+                assert_eq!(world.read("there/file.txt").as_deref(), Some("changed"));
+            }
+        }
+    }
 }
 
 #[test]

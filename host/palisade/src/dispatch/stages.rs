@@ -109,12 +109,11 @@ impl Pipeline<'_> {
     /// the workspace may not respond.
     async fn open_subdirectory(&self, path: &Subdirectory) -> Result<(), ErrorKind> {
         let workspace = self.session.workspace().clone();
-        let opened = match (workspace.opened_below(path), self.dispatcher.threads.as_deref()) {
-            (Some(opened), _) => opened,
-            (None, None) => workspace.below(path).map_err(|why| not_opened(&why))?,
-            (None, Some(threads)) => {
-                let path = path.clone();
-                let open = move || workspace.below(&path).map_err(|why| not_opened(&why));
+        let path = path.clone();
+        let open = move || workspace.below(&path).map_err(|why| not_opened(&why));
+        let opened = match self.dispatcher.threads.as_deref() {
+            None => open()?,
+            Some(threads) => {
                 threads.run_within(self.time, self.queue(), self.cancel, open).await?
             }
         };

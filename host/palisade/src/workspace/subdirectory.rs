@@ -1,12 +1,12 @@
-//! A subdirectory of a workspace as the workspace of one plugin: opened once, without links, and
-//! under the rules of the workspace around it.
+//! A subdirectory of a workspace as the workspace of one plugin: the directory at this path, reached
+//! without links, under the rules of the workspace around it.
 
 use super::{Forbidden, ProtectedPaths, READ_DIRECTORY, Workspace};
 use crate::tool::text::first_deceptive;
 use crate::tool::{ErrorKind, PermissionReason};
 use arc_swap::ArcSwap;
 use cap_std::fs::Dir;
-use palisade_wasi_fs::internal::PIN;
+use palisade_wasi_fs::internal::{Identity, PIN};
 use rustix::fs::{Mode, OFlags, openat};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -94,38 +94,32 @@ pub(super) struct Around {
 }
 
 impl Workspace {
-    /// Returns a subdirectory that is open and under the present rules of this workspace. It
-    /// accesses no file.
-    pub(crate) fn opened_below(&self, path: &Subdirectory) -> Option<Arc<Self>> {
-        let opened = self.below.0.lock().unwrap_or_else(PoisonError::into_inner);
-        opened.get(path).filter(|below| below.is_up_to_date()).cloned()
-    }
-
-    /// Opens a subdirectory, or returns it if it is open. It is kept open, so replacing its path
-    /// later has no effect. It accesses files and may take long.
+    /// Returns the subdirectory at this path. It is kept open, and opened again once another
+    /// directory is there. It accesses files and may take long.
     ///
     /// # Errors
     ///
     /// [`NotOpened`] if it does not exist, is no directory, lies behind a link, or is protected
     /// from tools. The next call tries it again.
     pub(crate) fn below(&self, path: &Subdirectory) -> Result<Arc<Self>, NotOpened> {
+        let failed = |error| NotOpened::Io(path.clone(), told(error));
+        let dir = walk(&self.dir, path).map_err(failed)?;
+        let now = Identity::from_handle(&dir).map_err(failed)?;
         let known = {
             let opened = self.below.0.lock().unwrap_or_else(PoisonError::into_inner);
-            opened.get(path).cloned()
+            opened.get(path).filter(|known| known.rules().root() == now).cloned()
         };
         if let Some(known) = known {
             known.update_rules()?;
             return Ok(known);
         }
-        let made = Arc::new(self.open_below(path)?);
+        let made = Arc::new(self.with_below(path, dir)?);
         let mut opened = self.below.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another call may have opened it meanwhile.
-        Ok(opened.entry(path.clone()).or_insert(made).clone())
+        opened.insert(path.clone(), made.clone());
+        Ok(made)
     }
 
-    fn open_below(&self, path: &Subdirectory) -> Result<Self, NotOpened> {
-        let dir =
-            walk(&self.dir, path).map_err(|error| NotOpened::Io(path.clone(), told(error)))?;
+    fn with_below(&self, path: &Subdirectory, dir: Dir) -> Result<Self, NotOpened> {
         let root = self.root.join(path.as_str());
         let included = self.rules();
         let rules = rules_below(&included, &dir, &root, path)?;
@@ -160,12 +154,6 @@ impl Workspace {
             *included = now;
         }
         Ok(())
-    }
-
-    fn is_up_to_date(&self) -> bool {
-        let Some(around) = &self.around else { return true };
-        let included = around.included.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::ptr_eq(&included, &around.rules.load())
     }
 
     /// Returns a path of this workspace relative to the whole one, of which it may be a

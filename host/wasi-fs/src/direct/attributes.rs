@@ -133,7 +133,7 @@ fn found(dir: &OpenDir, path: &str, follow: Follow, usage: &Usage) -> Result<Sta
 /// Converts the metadata. The links and the size of a directory count the entries that path rules
 /// deny, so that these are hidden under such rules.
 fn descriptor_stat(stat: &Stat, usage: &Usage) -> DescriptorStat {
-    let hides_entries = is_directory(stat) && usage.filter().is_some();
+    let hides_entries = is_directory(stat) && usage.denies_paths();
     let [link_count, size] = match hides_entries {
         true => [1, 0],
         false => [number(stat.st_nlink).unwrap_or(u64::MAX), number(stat.st_size).unwrap_or(0)],

@@ -65,7 +65,7 @@ pub(super) fn rename(
     check_moved(&new, usage)?;
     usage.check_depth(depth)?;
     // A tree that does not go deeper is not walked, unless path rules may deny a part of it.
-    let walks = depth > above || usage.filter().is_some();
+    let walks = depth > above || usage.denies_paths();
     if walks && old.stat()?.is_some_and(|stat| is_directory(&stat)) {
         check_tree(&old, (&new, depth), usage)?;
     }

@@ -22,7 +22,8 @@ pub(super) fn check_tree(
     (target, depth): (&Located<'_>, u64),
     usage: &Usage,
 ) -> Result<(), Fault> {
-    let places = usage.filter().map(|rules| Places::new(rules, moved, target)).transpose()?;
+    let rules = usage.filter().filter(|_| usage.denies_paths());
+    let places = rules.map(|rules| Places::new(rules, moved, target)).transpose()?;
     let mut levels = vec![Level::open(moved.handle(), &*moved.name, String::new(), usage)?];
     let mut below = depth;
     while let Some(level) = levels.last_mut() {

@@ -51,6 +51,7 @@ impl ProtectedPaths {
             Ok(())
         })?;
         self.check_identity(self.root)?;
+        self.check_around()?;
         if in_bare { Err(Forbidden::Bare) } else { Ok(depth) }
     }
 

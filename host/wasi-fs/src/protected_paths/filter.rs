@@ -1,7 +1,7 @@
 //! Path rules on real directories: a path is judged by the present place of its opened directory,
 //! not by the names that led there.
 
-use super::ancestors::ascend;
+use super::ancestors::{Identity, ascend};
 use super::{Forbidden, ProtectedPaths};
 use crate::fd_location::current;
 use crate::path_rules::{PathRules, Standing, joined};
@@ -29,8 +29,8 @@ impl ProtectedPaths {
             (None, false) => Some(rules.clone()),
             (Some(own), false) => Some(own.and(rules)),
         };
-        let (trees, hosts, base) = (self.trees.clone(), self.hosts.clone(), self.base.clone());
-        Self { root: self.root, trees, hosts, paths, base }
+        let (trees, hosts, around) = (self.trees.clone(), self.hosts.clone(), self.around.clone());
+        Self { root: self.root, trees, hosts, paths, around }
     }
 
     /// Refuses a path that the path rules deny by its name. The path is relative to the mounted
@@ -54,7 +54,10 @@ impl ProtectedPaths {
     /// the directory itself.
     #[doc(hidden)]
     pub fn standing_at(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<Standing, Forbidden> {
-        let Some(rules) = &self.paths else { return Ok(Standing::Permitted) };
+        let Some(rules) = &self.paths else {
+            self.check_around()?;
+            return Ok(Standing::Permitted);
+        };
         let place = self.place(dir)?;
         // No pattern can be compared with a name that is not UTF-8.
         Ok(place.as_deref().zip(name.to_str()).map_or(Standing::Denied, |(place, name)| {
@@ -64,7 +67,7 @@ impl ProtectedPaths {
 
     /// Judges a path relative to the mounted directory, which is itself never denied.
     fn standing_by(&self, rules: &PathRules, path: &str) -> Standing {
-        let standing = rules.standing(&joined(&self.base, path));
+        let standing = rules.standing(&joined(self.base(), path));
         if path.is_empty() { standing.max(Standing::Way) } else { standing }
     }
 
@@ -73,33 +76,40 @@ impl ProtectedPaths {
     ///
     /// # Errors
     ///
-    /// [`Forbidden::Outside`] if the directory does not lie in the mounted one any more;
-    /// [`Forbidden::Unknown`] if the system cannot tell, or the directory is moved all the time.
+    /// [`Forbidden::Outside`] if the directory does not lie in the mounted one any more, or that one
+    /// has left its path; [`Forbidden::Unknown`] if the system cannot tell, or the directory is moved all the time.
     #[doc(hidden)]
     pub fn place(&self, dir: BorrowedFd<'_>) -> Result<Option<String>, Forbidden> {
-        for _ in 0..ATTEMPTS {
-            let mut depth = 0_usize;
-            ascend(dir, self.root, |_, _| {
-                depth = depth.saturating_add(1);
-                Ok(())
-            })?;
-            if depth == 0 {
-                return Ok(Some(String::new()));
-            }
-            let unknown = || io::Error::other("the system cannot tell the path of a directory");
-            let path = current(dir).ok_or_else(unknown)?;
-            // The names and the number of directories have to be those of one moment.
-            let mut again = 0_usize;
-            ascend(dir, self.root, |_, _| {
-                again = again.saturating_add(1);
-                Ok(())
-            })?;
-            if again == depth && current(dir).as_ref() == Some(&path) {
-                return Ok(last_names(&path, depth));
-            }
-        }
-        Err(io::Error::other("the directory is moved all the time").into())
+        self.check_around()?;
+        place_in(dir, self.root)
     }
+}
+
+/// Returns the present path of an open directory, relative to the one with this identity, or none
+/// if it is not UTF-8.
+pub(super) fn place_in(dir: BorrowedFd<'_>, root: Identity) -> Result<Option<String>, Forbidden> {
+    for _ in 0..ATTEMPTS {
+        let mut depth = 0_usize;
+        ascend(dir, root, |_, _| {
+            depth = depth.saturating_add(1);
+            Ok(())
+        })?;
+        if depth == 0 {
+            return Ok(Some(String::new()));
+        }
+        let unknown = || io::Error::other("the system cannot tell the path of a directory");
+        let path = current(dir).ok_or_else(unknown)?;
+        // The names and the number of directories have to be those of one moment.
+        let mut again = 0_usize;
+        ascend(dir, root, |_, _| {
+            again = again.saturating_add(1);
+            Ok(())
+        })?;
+        if again == depth && current(dir).as_ref() == Some(&path) {
+            return Ok(last_names(&path, depth));
+        }
+    }
+    Err(io::Error::other("the directory is moved all the time").into())
 }
 
 /// Returns the last names of a path, or none if one of them is not UTF-8.

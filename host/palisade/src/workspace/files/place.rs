@@ -130,7 +130,7 @@ pub(super) fn check_permitted(
 /// rules leave out.
 pub(super) fn listed_place(rules: &ProtectedPaths, dir: &Dir) -> Result<Option<String>, Forbidden> {
     use std::os::fd::AsFd as _;
-    if !rules.filter_anything() {
+    if !rules.judge_places() {
         return Ok(None);
     }
     let place = rules.place(dir.as_fd())?;

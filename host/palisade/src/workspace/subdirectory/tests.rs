@@ -45,9 +45,8 @@ fn missing_directory_file_and_link_are_refused_and_tried_again() {
         assert!(workspace.below(&path(refused)).is_err(), "{refused}");
     }
     fs::create_dir(at("later")).unwrap();
-    assert!(workspace.opened_below(&path("later")).is_none());
     let below = workspace.below(&path("later")).unwrap();
-    assert!(Arc::ptr_eq(&below, &workspace.opened_below(&path("later")).unwrap()));
+    assert!(Arc::ptr_eq(&below, &workspace.below(&path("later")).unwrap()), "it is kept open");
     assert_eq!(below.root(), workspace.root().join("later"));
 }
 
@@ -70,15 +69,25 @@ fn paths_are_resolved_beneath_the_subdirectory() {
 }
 
 #[test]
-fn replaced_directory_stays_the_workspace() {
+fn directory_at_the_path_is_the_workspace_of_the_next_call() {
     let (world, workspace) = workspace();
     let at = |name: &str| world.path().join(name);
-    let below = workspace.below(&path("notes/public")).unwrap();
-    fs::write(at("notes/public/own"), "").unwrap();
+    let first = workspace.below(&path("notes/public")).unwrap();
+    fs::write(at("notes/public/own"), "first").unwrap();
     fs::rename(at("notes/public"), at("notes/moved")).unwrap();
     symlink(at("other"), at("notes/public")).unwrap();
-    assert!(below.dir().exists("own"));
-    assert!(Arc::ptr_eq(&below, &workspace.below(&path("notes/public")).unwrap()));
+    assert!(workspace.below(&path("notes/public")).is_err());
+    fs::remove_file(at("notes/public")).unwrap();
+    fs::create_dir(at("notes/public")).unwrap();
+    fs::write(at("notes/public/own"), "second").unwrap();
+    let second = workspace.below(&path("notes/public")).unwrap();
+    assert_eq!(second.files().read("own").unwrap(), "second");
+    // A call that began before has lost its directory, until it is back.
+    assert!(first.files().read("own").is_err());
+    assert!(first.files().write("own", "x").is_err());
+    fs::remove_dir_all(at("notes/public")).unwrap();
+    fs::rename(at("notes/moved"), at("notes/public")).unwrap();
+    assert_eq!(first.files().read("own").unwrap(), "first");
 }
 
 #[test]
@@ -96,7 +105,6 @@ fn protected_tree_is_no_workspace_of_a_plugin() {
     let trees = vec![tree("notes"), tree("other/secret")];
     let below = workspace.below(&path("other")).unwrap();
     workspace.keep_rules_of(&Arc::new(Protection::new(HardLinks::Refuse, trees)));
-    assert!(workspace.opened_below(&path("notes/public")).is_none());
     assert!(matches!(workspace.below(&path("notes/public")), Err(NotOpened::Forbidden(..))));
     assert!(below.update_rules().is_ok());
     fs::write(world.path().join("other/secret"), "x").unwrap();

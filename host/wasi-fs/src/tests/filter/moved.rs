@@ -50,6 +50,34 @@ fn a_directory_that_became_denied_is_closed_for_its_handle() {
 }
 
 #[test]
+fn a_workspace_that_left_its_path_in_another_one_is_closed() {
+    everywhere(|call| {
+        call.within_another();
+        let dir = call.open_to_read("dir").unwrap().rep();
+        let file = call.open("file.txt", FOLLOW, OpenFlags::empty(), WRITE).unwrap();
+        let stream = code(call.view().write_via_stream(file, 0)).unwrap();
+        assert_eq!(open_in(call, dir, "deep.txt"), Ok(()));
+        let (here, moved) = (call.host(""), call.outer.path().join("outside/moved"));
+        fs::rename(&here, &moved).unwrap();
+        for path in ["deep.txt", "missing", "sub", "."] {
+            assert_eq!(open_in(call, dir, path), REFUSED, "{path}");
+        }
+        for (operation, done) in super::operations(call, "file.txt") {
+            assert_eq!(done, REFUSED, "{operation}");
+        }
+        let fd = || Resource::<Descriptor>::new_borrow(dir);
+        assert_eq!(code(now(call.view().read_directory(fd()))).map(drop), REFUSED);
+        assert_eq!(code(now(call.view().create_directory_at(fd(), "x".to_owned()))), REFUSED);
+        assert_eq!(code(now(call.view().unlink_file_at(fd(), "deep.txt".to_owned()))), REFUSED);
+        assert_eq!(write_some(call.table.get_mut(&stream).unwrap(), "changed"), REFUSED);
+        assert_eq!(fs::read_to_string(moved.join("file.txt")).unwrap(), "inside");
+        assert_eq!(fs::read_dir(moved.join("dir")).unwrap().count(), 2);
+        fs::rename(&moved, &here).unwrap();
+        assert_eq!(open_in(call, dir, "deep.txt"), Ok(()));
+    });
+}
+
+#[test]
 fn a_refusal_does_not_show_the_new_name_of_a_moved_directory() {
     everywhere(|call| {
         secrets(call);
