@@ -136,6 +136,48 @@ def test_source_is_a_file_a_package_or_a_project(tmp_path):
         source.find(tmp_path / "word-count.py")
 
 
+def project(tmp_path: Path, table: str) -> Path:
+    write(tmp_path, plugin="import threading\n")
+    (tmp_path / "pyproject.toml").write_text(f"[tool.palisade]\n{table}\n")
+    return tmp_path
+
+
+def test_project_names_the_modules_that_it_accepts_and_includes(tmp_path, monkeypatch):
+    lists = 'allow = ["threading"]\ninclude = ["xml.dom.minidom", "csv"]'
+    found = source.find(project(tmp_path, lists))
+    assert found.allow == ("threading",)
+    assert found.include == ("xml.dom.minidom", "csv")
+    entries = []
+    monkeypatch.setattr(componentize, "define", lambda source: "")
+    monkeypatch.setattr(componentize, "_program", lambda: [])
+
+    def run(program, paths, output):
+        entries.append((paths[0] / "palisade_entry.py").read_text())
+        output.write_bytes(b"\0asm\x0d\0\x01\0")
+
+    monkeypatch.setattr(componentize, "_run", run)
+    componentize.build(componentize.Options(tmp_path, tmp_path / "a.wasm", include=["json"]))
+    assert "start(['plugin', 'xml.dom.minidom', 'csv', 'json']," in entries[0]
+    with pytest.raises(BuildError, match=r"'threading' into the list `allow` of \[tool.palisade\]"):
+        componentize.build(componentize.Options(project(tmp_path, ""), tmp_path / "a.wasm"))
+
+
+@pytest.mark.parametrize(
+    ("table", "reason"),
+    [
+        ('allwo = ["csv"]', "`allwo` is no key of this table; the keys are entry, allow, include"),
+        ('allow = "csv"', r"`allow` is not a list of modules, such as \[\"xml.dom\"\]"),
+        ('include = ["a b"]', "`include` is not a list of modules"),
+        ("include = [1]", "`include` is not a list of modules"),
+        ("entry = 1", "`entry` is not the path of a Python file"),
+        ("entry =", r"pyproject\.toml: "),
+    ],
+)
+def test_faulty_settings_of_a_project_are_named(tmp_path, table, reason):
+    with pytest.raises(BuildError, match=reason):
+        source.find(project(tmp_path, table))
+
+
 def test_faulty_definition_is_reported_with_its_line_before_the_component_is_made(own):
     write(
         own,

@@ -102,7 +102,10 @@ class Scan:
         is_fatal = is_own or not found.is_lazy
         unusable = modules.unusable(found.name) if is_own else modules.failing(found.name)
         if unusable and not found.is_guarded and is_fatal and unusable not in self._allowed:
-            advice = f"; if you need only a part that works, add --allow {unusable}"
+            advice = (
+                f"; if you need only a part that works, write {unusable!r} into the list `allow` "
+                f"of [tool.palisade] in pyproject.toml, or give --allow {unusable}"
+            )
             if modules.failing(unusable):
                 advice = ""
             self._report(found, f"imports {unusable!r}: {modules.REASONS[unusable]}{advice}")
