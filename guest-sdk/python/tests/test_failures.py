@@ -7,8 +7,12 @@ import linecache
 import os
 import sys
 import types
+from importlib.machinery import PathFinder
 
-from palisade_guest import _trace
+import pytest
+
+from palisade_guest import ToolError, _lazy, _trace, tool
+from palisade_guest.testing import call
 
 opened: list[str] = []
 sys.addaudithook(lambda event, values: opened.append(str(values[0])) if event == "open" else None)
@@ -51,3 +55,32 @@ def test_traceback_looks_for_no_files(monkeypatch):
     assert (looked, opened) == ([], [])
     assert "in fail\n    raise KeyError" in text
     assert "The above exception was the direct cause" in text
+
+
+def test_modules_are_not_looked_for_in_files_during_a_call(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "planted.py").write_text("")
+    _lazy.end()
+    assert PathFinder not in sys.meta_path
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("planted")
+
+
+@tool(side_effects="none")
+def load(name: str) -> str:
+    """Imports a module.
+
+    Args:
+        name: The module.
+    """
+    return importlib.import_module(name).__name__
+
+
+def test_missing_module_is_named_whole_with_the_remedy():
+    with pytest.raises(
+        ToolError, match=r"'nowhere\.deep\.down': .*`include` of \[tool\.palisade\]"
+    ):
+        call(load, {"name": "nowhere.deep.down"})
+    with pytest.raises(ToolError, match="without the Python module 'nowhere'"):
+        call(load, {"name": "nowhere"})

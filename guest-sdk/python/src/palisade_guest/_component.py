@@ -59,6 +59,7 @@ def start(modules: Iterable[str], required: Iterable[str], optional: Iterable[st
     _definitions.extend(map(_definition, (tool.definition for tool in TOOLS.values())))
     _trace.keep_sources()
     _forward_logging()
+    _lazy.end()
     # Objects of now are never garbage: without this, a collection in a call would touch them all.
     gc.collect()
     gc.freeze()
