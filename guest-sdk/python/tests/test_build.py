@@ -107,6 +107,33 @@ def test_packages_may_import_what_they_never_use(own, installed):
     assert "lib/__init__.py:1: imports 'ssl'" in refusal(own, installed)
 
 
+@pytest.mark.parametrize(
+    "guard",
+    [
+        "try:\n    import lib.fast\nexcept ImportError:\n    pass",
+        "try:\n    import lib.fast\nexcept ModuleNotFoundError:\n    pass",
+        "try:\n    import lib.fast\nexcept Exception:\n    pass",
+        "try:\n    import lib.fast\nexcept:\n    pass",
+        "import sys\nif sys.platform == 'win32':\n    import lib.fast",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import lib.fast",
+        "def f():\n    import lib.fast",
+    ],
+)
+def test_guard_holds_for_everything_below_the_guarded_module(own, installed, guard):
+    write(own, plugin="import lib")
+    write(installed, lib____init__=guard, lib__fast="from lib import deep", lib__deep="import ssl")
+    (installed / "lib" / "_c.cpython-311-x86_64-linux-gnu.so").touch()
+    with (installed / "lib" / "deep.py").open("a") as deep:
+        deep.write("\nfrom lib._c import parse\nimport absent")
+    walk(own, installed)
+    # The same module without a guard is refused, in either order.
+    for order in ("import lib, lib.fast", "import lib.fast, lib"):
+        write(own, plugin=order)
+        message = refusal(own, installed)
+        assert "deep.py:1: imports 'ssl'" in message
+        assert "deep.py:2: imports 'lib._c', which is compiled code" in message
+
+
 def test_missing_and_compiled_packages_are_told_apart(own, installed):
     write(own, plugin="import absent")
     assert "pip install absent" in refusal(own, installed)
