@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -161,6 +164,20 @@ def test_source_is_a_file_a_package_or_a_project(tmp_path):
     write(tmp_path, **{"word-count": ""})
     with pytest.raises(BuildError, match="rename the file"):
         source.find(tmp_path / "word-count.py")
+
+
+@pytest.mark.parametrize("name", ["json", "compression"])
+def test_name_of_a_module_of_the_standard_library_is_refused(tmp_path, name):
+    write(tmp_path, **{name: "from palisade_guest import tool\nimport threading\n"})
+    said = f"`{name}` is the name of a module of the standard library"
+    with pytest.raises(BuildError, match=said):
+        source.find(tmp_path)
+    # In the directory of the file, Python itself would import it.
+    sdk = Path(componentize.__file__).parents[2]
+    command = [sys.executable, "-m", "palisade_guest", "build", "."]
+    variables = {**os.environ, "PYTHONPATH": str(sdk)}
+    ran = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True)
+    assert (ran.returncode, said in ran.stderr) == (1, True), ran.stderr
 
 
 def project(tmp_path: Path, table: str) -> Path:

@@ -10,6 +10,8 @@ from typing import Any
 from .errors import BuildError
 
 _KEYS = ("entry", "allow", "include")
+# Modules of the sandbox's standard library that an earlier Python does not have.
+_NEWER = ("annotationlib", "compression")
 
 
 @dataclass(frozen=True)
@@ -113,4 +115,10 @@ def _checked(source: Source) -> Source:
         raise BuildError(f"`{source.module}` is no name of a Python module; rename the file")
     if source.module in ("wit_world", "palisade_guest"):
         raise BuildError(f"the name `{source.module}` is taken; rename the file")
+    if source.module in sys.stdlib_module_names or source.module in _NEWER:
+        raise BuildError(
+            f"`{source.module}` is the name of a module of the standard library, and Python would "
+            "import one in place of the other: rename the file, and `entry` in [tool.palisade] of "
+            "pyproject.toml"
+        )
     return source
