@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime
 import enum
 import logging
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Optional, TypedDict, Union
+from typing import Annotated, Any, Literal, Optional, TypedDict, TypeVar, Union
 
 import pytest
 
@@ -166,6 +167,47 @@ def test_annotated_list_of_blocks_is_never_json():
     assert returning([], list[Content]).content == []
     assert returning(["a"], list[Union[Text, Image]]).content == [Text("a")]
     assert returning(["a"], list[str]).content == [Json(["a"])]
+
+
+@pytest.mark.parametrize(
+    ("value", "hint", "said"),
+    [
+        ({1, 2}, str, "type set, and its return type is str"),
+        ("a", int, "type str, and its return type is int"),
+        (None, str, "type NoneType, and its return type is str"),
+        (1, type(None), "type int, and its return type is None"),
+        ("a", list[str], r"type str, and its return type is list\[str\]"),
+        ({"x": 1}, Point, "type dict, and its return type is .*Point"),
+        (1.5, int | str, r"type float, and its return type is int \| str"),
+        ("a", Literal[1, 2], "type str, and its return type is Literal"),
+        ([], Partial, "type list, and its return type is .*Partial"),
+        (1, Annotated[str, "A name."], "type int, and its return type is .*Annotated"),
+    ],
+)
+def test_value_of_another_type_than_the_annotated_one_is_an_error(value, hint, said):
+    with pytest.raises(ToolError, match=f"TypeError: the tool returned a value of {said}"):
+        returning(value, hint)
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        (1, float),
+        (bytearray(b"?"), bytes),
+        (None, Optional[str]),
+        ("a", Any),
+        ({1}, object),
+        ({"a": 1}, Partial),
+        ((n for n in "ab"), Iterator[str]),
+        (["a"], Sequence[str]),
+        (1, Literal[1]),
+        (Output(success=False), str),
+        (Text("a"), Content),
+        ("a", TypeVar("T")),
+    ],
+)
+def test_value_of_the_annotated_type_is_returned(value, hint):
+    returning(value, hint)
 
 
 def test_value_without_json_form_is_an_error():
