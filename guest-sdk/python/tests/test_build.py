@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -107,6 +110,33 @@ def test_packages_may_import_what_they_never_use(own, installed):
     assert "lib/__init__.py:1: imports 'ssl'" in refusal(own, installed)
 
 
+@pytest.mark.parametrize(
+    "guard",
+    [
+        "try:\n    import lib.fast\nexcept ImportError:\n    pass",
+        "try:\n    import lib.fast\nexcept ModuleNotFoundError:\n    pass",
+        "try:\n    import lib.fast\nexcept Exception:\n    pass",
+        "try:\n    import lib.fast\nexcept:\n    pass",
+        "import sys\nif sys.platform == 'win32':\n    import lib.fast",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import lib.fast",
+        "def f():\n    import lib.fast",
+    ],
+)
+def test_guard_holds_for_everything_below_the_guarded_module(own, installed, guard):
+    write(own, plugin="import lib")
+    write(installed, lib____init__=guard, lib__fast="from lib import deep", lib__deep="import ssl")
+    (installed / "lib" / "_c.cpython-311-x86_64-linux-gnu.so").touch()
+    with (installed / "lib" / "deep.py").open("a") as deep:
+        deep.write("\nfrom lib._c import parse\nimport absent")
+    walk(own, installed)
+    # The same module without a guard is refused, in either order.
+    for order in ("import lib, lib.fast", "import lib.fast, lib"):
+        write(own, plugin=order)
+        message = refusal(own, installed)
+        assert "deep.py:1: imports 'ssl'" in message
+        assert "deep.py:2: imports 'lib._c', which is compiled code" in message
+
+
 def test_missing_and_compiled_packages_are_told_apart(own, installed):
     write(own, plugin="import absent")
     assert "pip install absent" in refusal(own, installed)
@@ -134,6 +164,62 @@ def test_source_is_a_file_a_package_or_a_project(tmp_path):
     write(tmp_path, **{"word-count": ""})
     with pytest.raises(BuildError, match="rename the file"):
         source.find(tmp_path / "word-count.py")
+
+
+@pytest.mark.parametrize("name", ["json", "compression"])
+def test_name_of_a_module_of_the_standard_library_is_refused(tmp_path, name):
+    write(tmp_path, **{name: "from palisade_guest import tool\nimport threading\n"})
+    said = f"`{name}` is the name of a module of the standard library"
+    with pytest.raises(BuildError, match=said):
+        source.find(tmp_path)
+    # In the directory of the file, Python itself would import it.
+    sdk = Path(componentize.__file__).parents[2]
+    command = [sys.executable, "-m", "palisade_guest", "build", "."]
+    variables = {**os.environ, "PYTHONPATH": str(sdk)}
+    ran = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True)
+    assert (ran.returncode, said in ran.stderr) == (1, True), ran.stderr
+
+
+def project(tmp_path: Path, table: str) -> Path:
+    write(tmp_path, plugin="import threading\n")
+    (tmp_path / "pyproject.toml").write_text(f"[tool.palisade]\n{table}\n")
+    return tmp_path
+
+
+def test_project_names_the_modules_that_it_accepts_and_includes(tmp_path, monkeypatch):
+    lists = 'allow = ["threading"]\ninclude = ["xml.dom.minidom", "csv"]'
+    found = source.find(project(tmp_path, lists))
+    assert found.allow == ("threading",)
+    assert found.include == ("xml.dom.minidom", "csv")
+    entries = []
+    monkeypatch.setattr(componentize, "define", lambda source: "")
+    monkeypatch.setattr(componentize, "_program", lambda: [])
+
+    def run(program, paths, output):
+        entries.append((paths[0] / "palisade_entry.py").read_text())
+        output.write_bytes(b"\0asm\x0d\0\x01\0")
+
+    monkeypatch.setattr(componentize, "_run", run)
+    componentize.build(componentize.Options(tmp_path, tmp_path / "a.wasm", include=["json"]))
+    assert "start(['plugin', 'xml.dom.minidom', 'csv', 'json']," in entries[0]
+    with pytest.raises(BuildError, match=r"'threading' into the list `allow` of \[tool.palisade\]"):
+        componentize.build(componentize.Options(project(tmp_path, ""), tmp_path / "a.wasm"))
+
+
+@pytest.mark.parametrize(
+    ("table", "reason"),
+    [
+        ('allwo = ["csv"]', "`allwo` is no key of this table; the keys are entry, allow, include"),
+        ('allow = "csv"', r"`allow` is not a list of modules, such as \[\"xml.dom\"\]"),
+        ('include = ["a b"]', "`include` is not a list of modules"),
+        ("include = [1]", "`include` is not a list of modules"),
+        ("entry = 1", "`entry` is not the path of a Python file"),
+        ("entry =", r"pyproject\.toml: "),
+    ],
+)
+def test_faulty_settings_of_a_project_are_named(tmp_path, table, reason):
+    with pytest.raises(BuildError, match=reason):
+        source.find(project(tmp_path, table))
 
 
 def test_faulty_definition_is_reported_with_its_line_before_the_component_is_made(own):

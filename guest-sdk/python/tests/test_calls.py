@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime
 import enum
 import logging
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Optional, TypedDict, Union
+from typing import Annotated, Any, Literal, Optional, TypedDict, TypeVar, Union
 
 import pytest
 
@@ -168,6 +169,47 @@ def test_annotated_list_of_blocks_is_never_json():
     assert returning(["a"], list[str]).content == [Json(["a"])]
 
 
+@pytest.mark.parametrize(
+    ("value", "hint", "said"),
+    [
+        ({1, 2}, str, "type set, and its return type is str"),
+        ("a", int, "type str, and its return type is int"),
+        (None, str, "type NoneType, and its return type is str"),
+        (1, type(None), "type int, and its return type is None"),
+        ("a", list[str], r"type str, and its return type is list\[str\]"),
+        ({"x": 1}, Point, "type dict, and its return type is .*Point"),
+        (1.5, int | str, r"type float, and its return type is int \| str"),
+        ("a", Literal[1, 2], "type str, and its return type is Literal"),
+        ([], Partial, "type list, and its return type is .*Partial"),
+        (1, Annotated[str, "A name."], "type int, and its return type is .*Annotated"),
+    ],
+)
+def test_value_of_another_type_than_the_annotated_one_is_an_error(value, hint, said):
+    with pytest.raises(ToolError, match=f"TypeError: the tool returned a value of {said}"):
+        returning(value, hint)
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        (1, float),
+        (bytearray(b"?"), bytes),
+        (None, Optional[str]),
+        ("a", Any),
+        ({1}, object),
+        ({"a": 1}, Partial),
+        ((n for n in "ab"), Iterator[str]),
+        (["a"], Sequence[str]),
+        (1, Literal[1]),
+        (Output(success=False), str),
+        (Text("a"), Content),
+        ("a", TypeVar("T")),
+    ],
+)
+def test_value_of_the_annotated_type_is_returned(value, hint):
+    returning(value, hint)
+
+
 def test_value_without_json_form_is_an_error():
     with pytest.raises(ToolError, match="type complex has no JSON form"):
         returning({"a": 1j})
@@ -196,7 +238,7 @@ def test_exceptions_become_clean_errors():
     assert failing(RecursionError()).message == "RecursionError"
     assert failing(NotFound("no a")).message == "no a"
     missing = failing(ModuleNotFoundError("No module named 'csv'", name="csv"))
-    assert missing.message == "the plugin was built without the Python module 'csv'"
+    assert missing.message.startswith("the plugin was built without the Python module 'csv': its")
 
 
 def test_errors_of_files_keep_their_kind_and_path():

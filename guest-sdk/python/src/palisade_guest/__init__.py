@@ -8,6 +8,8 @@ def greet(name: str) -> str:
     return f"Hello, {name}!"
 """
 
+# Before everything that imports the standard library.
+from . import _path as _path  # isort: skip
 from ._output import Audio, Content, Image, Json, Link, Output, Resource, Text
 from ._tool import SideEffects, tool
 from .context import Context

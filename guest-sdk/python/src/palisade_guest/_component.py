@@ -9,19 +9,15 @@ from __future__ import annotations
 
 import gc
 import importlib
-import linecache
-import re
 import sys
-import traceback
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, NoReturn
 
 from componentize_py_types import Err
 from wit_world import exports
 from wit_world.imports import host, types
 
-from . import _lazy, _output
+from . import _lazy, _output, _trace
 from ._tool import TOOLS, arguments_of
 from .context import Call, Context
 from .errors import (
@@ -61,8 +57,9 @@ def start(modules: Iterable[str], required: Iterable[str], optional: Iterable[st
     if not TOOLS:
         raise DefinitionError("no tool is defined: put @tool(side_effects=...) before a function")
     _definitions.extend(map(_definition, (tool.definition for tool in TOOLS.values())))
-    _keep_sources()
+    _trace.keep_sources()
     _forward_logging()
+    _lazy.end()
     # Objects of now are never garbage: without this, a collection in a call would touch them all.
     gc.collect()
     gc.freeze()
@@ -108,9 +105,7 @@ def _fail(error: BaseException) -> NoReturn:
     is_meant = isinstance(error, ToolError)
     if not is_meant or error.__cause__ is not None:
         level = "debug" if is_meant else "error"
-        trace = "".join(traceback.format_exception(_without_sdk(error)))
-        # The build mounts each directory under a number.
-        Host().log(level, re.sub(r'File "/\d+/', 'File "', trace))
+        Host().log(level, _trace.shown(error))
     shown = from_exception(error)
     if isinstance(shown, Cancelled):
         raise Err(types.ToolError_Cancelled()) from None
@@ -118,14 +113,6 @@ def _fail(error: BaseException) -> NoReturn:
         value = types.InvalidInput(shown.field, shown.reason)
         raise Err(types.ToolError_InvalidInput(value)) from None
     raise Err(_ERRORS[shown.kind](shown.message)) from None
-
-
-def _without_sdk(error: BaseException) -> BaseException:
-    """Removes the frames above the author's function."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_globals.get("__package__") == __package__:
-        trace = trace.tb_next
-    return error.with_traceback(trace or error.__traceback__)
 
 
 def _parts(message: str) -> list[str]:
@@ -183,19 +170,6 @@ def _reseed() -> None:
     random = sys.modules.get("random")
     if random is not None:
         random.seed()
-
-
-def _keep_sources() -> None:
-    """Keeps the author's source, which a call cannot read, for the lines of a traceback."""
-    library = Path(__file__).parent
-    for module in list(sys.modules.values()):
-        file = getattr(module, "__file__", None)
-        if not file or file.startswith("/python/") or Path(file).parent == library:
-            continue
-        lines = linecache.getlines(file)
-        if lines:
-            # Without a time of modification, the cache does not look for the file again.
-            linecache.cache[file] = (sum(map(len, lines)), None, lines, file)
 
 
 def _forward_logging() -> None:

@@ -10,6 +10,7 @@ import dis
 import importlib
 import sys
 from collections.abc import Iterator
+from importlib.machinery import PathFinder
 from types import CodeType
 from typing import Any
 
@@ -71,6 +72,15 @@ def attempt(name: str) -> None:
         importlib.import_module(name)
     except Exception:
         sys.modules.pop(name, None)
+
+
+def end() -> None:
+    """Ends the search for modules in files: a call has only those of the workspace.
+
+    A search would run a file of the workspace in place of a module that the build left out. The
+    host would also take the call for one of a tool that looks for files.
+    """
+    sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not PathFinder]
 
 
 def _is_useless(name: str) -> bool:

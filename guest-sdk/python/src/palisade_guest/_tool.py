@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, overload
 
 from . import _codec, _docstring, _output
 from ._codec import Member, Nulls, Types
+from ._returned import ReturnType
 from .context import Context
 from .errors import DefinitionError, InvalidInput
 
@@ -64,6 +65,7 @@ class Tool:
             self._members, self._types = self._arguments(docstring, Nulls.LISTED)
             input_schema = self._types.object_schema(self._members)
         self._output_schema, self._is_blocks = self._returned()
+        self._return_type = ReturnType(self._hints.get("return", Any))
         self.definition = self._define(docstring, options, _schema(input_schema, self._types))
 
     def call(self, values: dict[str, Any], context: Context) -> _output.Output:
@@ -72,6 +74,7 @@ class Tool:
         if self._context is not None:
             arguments[self._context] = context
         value = self.function(**arguments)
+        self._return_type.check(value)
         is_json = self._output_schema is not None
         output = _output.to_output(value, is_json=is_json, is_blocks=self._is_blocks)
         recorded = context.files_modified

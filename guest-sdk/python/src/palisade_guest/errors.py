@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import traceback
 
 _DENIED = {errno.EPERM, errno.EACCES, errno.EROFS, getattr(errno, "ENOTCAPABLE", errno.EPERM)}
 
@@ -68,12 +69,26 @@ def from_exception(error: BaseException) -> ToolError:
     if isinstance(error, OSError):
         return _from_os_error(error)
     if isinstance(error, ModuleNotFoundError) and error.name:
-        return ToolError(f"the plugin was built without the Python module {error.name!r}")
+        return ToolError(_missing(error, error.name))
     if isinstance(error, SystemExit):
         return ToolError(f"the tool ended itself with sys.exit({error.code!r})")
     message = str(error)
     name = type(error).__name__
     return ToolError(f"{name}: {message}" if message else name)
+
+
+def _missing(error: ModuleNotFoundError, name: str) -> str:
+    # `import_module("a.b")` misses `a` first, and naming that would not be enough.
+    wanted = (
+        frame.f_locals.get("name", "")
+        for frame, _ in traceback.walk_tb(error.__traceback__)
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>"
+    )
+    name = next((whole for whole in wanted if whole.startswith(f"{name}.")), name)
+    return (
+        f"the plugin was built without the Python module {name!r}: its author imports it at the "
+        "top of a file, or names it in `include` of [tool.palisade] in pyproject.toml"
+    )
 
 
 def _from_os_error(error: OSError) -> ToolError:

@@ -57,13 +57,14 @@ def build(options: Options) -> Built:
     """
     source = sources.find(options.source)
     installed = [*options.path, *installed_packages()]
-    scan = Scan([source.directory], installed, options.allow)
-    found = scan.walk([source.module, *options.include])
+    scan = Scan([source.directory], installed, [*source.allow, *options.allow])
+    modules = [source.module, *source.include, *options.include]
+    found = scan.walk(modules)
     define(source)
     program = _program()
     with tempfile.TemporaryDirectory(prefix="palisade-") as work:
         entry = Path(work) / f"{_ENTRY}.py"
-        entry.write_text(_entry(source, found, options))
+        entry.write_text(_entry(modules, found))
         made = Path(work) / "plugin.wasm"
         paths = [Path(work), source.directory, _PACKAGE.parent, *installed]
         _run(program, paths, made)
@@ -115,8 +116,7 @@ def check_imports(component: bytes) -> None:
         )
 
 
-def _entry(source: sources.Source, found: Found, options: Options) -> str:
-    modules = [source.module, *options.include]
+def _entry(modules: Sequence[str], found: Found) -> str:
     return (
         "from palisade_guest._component import Tool, start\n\n"
         f"start({modules!r}, {sorted(found.required)!r}, {sorted(found.optional)!r})\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from . import modules
@@ -57,7 +57,8 @@ class Scan:
         self._own = own
         self._installed = installed
         self._allowed = set(allowed)
-        self._seen: set[str] = set()
+        self._seen: dict[str, bool] = {}
+        """The modules so far. True if the plugin cannot be imported without the module."""
         self._problems: list[str] = []
         self.found = Found()
 
@@ -67,18 +68,22 @@ class Scan:
         Raises:
             BuildError: A module cannot work in the sandbox, or does not exist.
         """
-        waiting = list(names)
+        waiting = [(name, True) for name in names]
         while waiting:
-            name = waiting.pop()
-            if name in self._seen or name.partition(".")[0] == _SDK:
+            name, is_needed = waiting.pop()
+            is_done = name in self._seen and (self._seen[name] or not is_needed)
+            if is_done or name.partition(".")[0] == _SDK:
                 continue
-            self._seen.add(name)
+            self._seen[name] = is_needed
             file, is_own = self._locate(name)
             if file is None:
                 continue
-            waiting += [parent for parent in [name.rpartition(".")[0]] if parent]
+            waiting += [(parent, is_needed) for parent in [name.rpartition(".")[0]] if parent]
             for found in imports(file, _package(name, file)):
-                waiting += self._follow(found, is_own=is_own)
+                # A failure within a module ends at the guard of its import.
+                guarded = replace(found, is_guarded=found.is_guarded or not is_needed)
+                is_fatal = not guarded.is_guarded and (is_own or not found.is_lazy)
+                waiting += [(n, is_fatal) for n in self._follow(guarded, is_own=is_own)]
         if self._problems:
             raise BuildError("\n".join(dict.fromkeys(self._problems)))
         return self.found
@@ -102,7 +107,10 @@ class Scan:
         is_fatal = is_own or not found.is_lazy
         unusable = modules.unusable(found.name) if is_own else modules.failing(found.name)
         if unusable and not found.is_guarded and is_fatal and unusable not in self._allowed:
-            advice = f"; if you need only a part that works, add --allow {unusable}"
+            advice = (
+                f"; if you need only a part that works, write {unusable!r} into the list `allow` "
+                f"of [tool.palisade] in pyproject.toml, or give --allow {unusable}"
+            )
             if modules.failing(unusable):
                 advice = ""
             self._report(found, f"imports {unusable!r}: {modules.REASONS[unusable]}{advice}")

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from .errors import BuildError
+
+_KEYS = ("entry", "allow", "include")
+# Modules of the sandbox's standard library that an earlier Python does not have.
+_NEWER = ("annotationlib", "compression")
 
 
 @dataclass(frozen=True)
@@ -16,6 +22,10 @@ class Source:
     """The name of the module with the tools."""
     directory: Path
     """The directory that the module is imported from."""
+    allow: tuple[str, ...] = ()
+    """Modules that the project accepts although they cannot fully work."""
+    include: tuple[str, ...] = ()
+    """Modules that no import statement names."""
 
 
 def find(path: Path) -> Source:
@@ -34,9 +44,14 @@ def find(path: Path) -> Source:
 
 
 def _in_project(directory: Path) -> Source:
-    configured = _configured(directory)
-    if configured:
-        path = directory / configured
+    settings = _settings(directory / "pyproject.toml")
+    module = _module(directory, settings.pop("entry", ""))
+    return replace(module, **{key: tuple(names) for key, names in settings.items()})
+
+
+def _module(directory: Path, entry: str) -> Source:
+    if entry:
+        path = directory / entry
         if not path.exists():
             raise BuildError(f"{directory}/pyproject.toml: `entry`: {path} does not exist")
         return find(path)
@@ -55,21 +70,44 @@ def _in_project(directory: Path) -> Source:
     raise BuildError(f"{directory} has no Python module")
 
 
-def _configured(directory: Path) -> str | None:
-    file = directory / "pyproject.toml"
+def _settings(file: Path) -> dict[str, Any]:
+    """Returns the checked table [tool.palisade]."""
     if not file.is_file():
-        return None
+        return {}
+    try:
+        project = _toml().loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise BuildError(f"{file}: {error}") from error
+    settings = project.get("tool", {}).get("palisade", {})
+    for key, value in settings.items():
+        place = f"{file}: [tool.palisade]: `{key}`"
+        if key not in _KEYS:
+            raise BuildError(f"{place} is no key of this table; the keys are {', '.join(_KEYS)}")
+        if key == "entry":
+            if not isinstance(value, str):
+                raise BuildError(f"{place} is not the path of a Python file or package")
+        elif not isinstance(value, list) or not all(map(_is_module, value)):
+            raise BuildError(f'{place} is not a list of modules, such as ["xml.dom"]')
+    return dict(settings)
+
+
+def _toml() -> Any:
     try:
         import tomllib
     except ImportError:
-        # Python 3.10 has no parser of TOML; the only module of a project is found without it.
-        return None
-    try:
-        project = tomllib.loads(file.read_text())
-    except tomllib.TOMLDecodeError as error:
-        raise BuildError(f"{file}: {error}") from error
-    entry = project.get("tool", {}).get("palisade", {}).get("entry")
-    return str(entry) if entry else None
+        # Python 3.10 has no parser of TOML.
+        try:
+            import tomli as tomllib
+        except ImportError as error:
+            raise BuildError(
+                "this Python cannot read pyproject.toml: run "
+                f"`{sys.executable} -m pip install tomli`"
+            ) from error
+    return tomllib
+
+
+def _is_module(name: object) -> bool:
+    return isinstance(name, str) and all(part.isidentifier() for part in name.split("."))
 
 
 def _checked(source: Source) -> Source:
@@ -77,4 +115,10 @@ def _checked(source: Source) -> Source:
         raise BuildError(f"`{source.module}` is no name of a Python module; rename the file")
     if source.module in ("wit_world", "palisade_guest"):
         raise BuildError(f"the name `{source.module}` is taken; rename the file")
+    if source.module in sys.stdlib_module_names or source.module in _NEWER:
+        raise BuildError(
+            f"`{source.module}` is the name of a module of the standard library, and Python would "
+            "import one in place of the other: rename the file, and `entry` in [tool.palisade] of "
+            "pyproject.toml"
+        )
     return source
