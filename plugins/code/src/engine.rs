@@ -3,7 +3,7 @@
 
 use crate::random::{self, random};
 use crate::rejections::Rejections;
-use crate::result::{content, failure, success};
+use crate::result::{content, failure, success, unparsed};
 use crate::{console, sort, tools_object};
 use boa_engine::builtins::promise::PromiseState;
 use boa_engine::context::time::FixedClock;
@@ -13,7 +13,7 @@ use boa_engine::object::FunctionObjectBuilder;
 use boa_engine::object::builtins::JsPromise;
 use boa_engine::property::Attribute;
 use boa_engine::{
-    JsError, JsNativeError, JsObject, JsResult, JsString, JsValue, NativeFunction, Source,
+    JsError, JsNativeError, JsObject, JsResult, JsString, JsValue, NativeFunction, Script, Source,
     js_string,
 };
 use palisade_guest::{Error, Output, Result};
@@ -55,7 +55,10 @@ pub(crate) fn run(program: &str) -> Result<Output> {
         true => "(async function () {",
         false => "(function () {",
     };
-    let returned = evaluated(begin, program, &mut context).and_then(|value| {
+    let indent = u32::try_from(begin.len()).unwrap_or_default();
+    let script = parsed(begin, program, indent, &mut context);
+    let returned = script.and_then(|script| {
+        let value = evaluated(&script, &mut context)?;
         let returned = content(&value, &mut context)?;
         // Getters of the value run while it is converted, and may leave promises behind.
         context.run_jobs()?;
@@ -63,10 +66,7 @@ pub(crate) fn run(program: &str) -> Result<Output> {
     });
     Ok(match returned {
         Ok(returned) => success(returned),
-        Err(error) => {
-            let indent = u32::try_from(begin.len()).unwrap_or_default();
-            failure(&error, indent, &mut context)
-        }
+        Err(error) => failure(&error, indent, &mut context),
     })
 }
 
@@ -96,7 +96,7 @@ fn context(rejections: Rc<Rejections>) -> JsResult<Context> {
     sort::install(&mut context)?;
     let console = console::build(&mut context)?;
     context.register_global_property(js_string!("console"), console, Attribute::all())?;
-    let tools = tools_object::build(&mut context);
+    let tools = tools_object::build(&mut context)?;
     context.register_global_property(js_string!("tools"), tools, Attribute::ENUMERABLE)?;
     Ok(context)
 }
@@ -107,12 +107,17 @@ pub(crate) fn function(context: &Context, name: &str, body: NativeFunctionPointe
     FunctionObjectBuilder::new(context.realm(), body).name(JsString::from(name)).build().into()
 }
 
-/// Runs the program as the body of a function, so that it may return a value: of an asynchronous
+/// Reads the program as the body of a function, so that it may return a value: of an asynchronous
 /// one if it awaits anything.
-fn evaluated(begin: &str, program: &str, context: &mut Context) -> JsResult<JsValue> {
+fn parsed(begin: &str, program: &str, indent: u32, context: &mut Context) -> JsResult<Script> {
     // On the first line, so that the lines of the program keep their numbers.
     let text = [begin, program, "\n})()"].concat();
-    let value = context.eval(Source::from_bytes(&text).with_path(Path::new(PROGRAM)))?;
+    let source = Source::from_bytes(&text).with_path(Path::new(PROGRAM));
+    Script::parse(source, None, context).map_err(|error| unparsed(error, indent, context))
+}
+
+fn evaluated(script: &Script, context: &mut Context) -> JsResult<JsValue> {
+    let value = script.evaluate(context)?;
     context.run_jobs()?;
     let promise = value.as_object().and_then(|it| JsPromise::from_object(it.clone()).ok());
     let Some(promise) = promise else { return Ok(value) };

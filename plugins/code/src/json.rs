@@ -40,9 +40,9 @@ impl Conversion {
             value => Some(match (value.as_boolean(), value.as_number(), value.as_string()) {
                 (Some(truth), ..) => truth.into(),
                 (_, Some(number), _) => of_number(number),
-                (.., Some(text)) => text.to_std_string_escaped().into(),
+                (.., Some(text)) => text.to_std_string_lossy().into(),
                 // A large integer, which JSON numbers do not hold.
-                _ => value.to_string(context)?.to_std_string_escaped().into(),
+                _ => value.to_string(context)?.to_std_string_lossy().into(),
             }),
         })
     }
@@ -96,7 +96,7 @@ impl Conversion {
                 let value = object.get(key.clone(), context)?;
                 if let Some(value) = self.of(&value, depth, context)? {
                     let name = JsValue::from(key).to_string(context)?;
-                    members.insert(name.to_std_string_escaped(), value);
+                    members.insert(name.to_std_string_lossy(), value);
                 }
                 continue;
             };

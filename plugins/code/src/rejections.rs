@@ -1,7 +1,7 @@
 //! Promises that a program rejects and that nothing handles: such a program has failed, though it
 //! went on.
 
-use boa_engine::builtins::promise::{OperationType, PromiseState};
+use boa_engine::builtins::promise::{OperationType, Promise, PromiseState};
 use boa_engine::context::HostHooks;
 use boa_engine::object::builtins::JsPromise;
 use boa_engine::{Context, JsError, JsObject};
@@ -37,7 +37,7 @@ impl Rejections {
 impl HostHooks for Rejections {
     fn promise_rejection_tracker(
         &self,
-        promise: &JsObject,
+        promise: &JsObject<Promise>,
         operation: OperationType,
         _context: &mut Context,
     ) {
@@ -46,10 +46,10 @@ impl HostHooks for Rejections {
             OperationType::Reject => {
                 rejected.count += 1;
                 let number = rejected.count;
-                rejected.numbers.insert(promise.clone(), number);
+                rejected.numbers.insert(promise.clone().upcast(), number);
             }
             OperationType::Handle => {
-                rejected.numbers.remove(promise);
+                rejected.numbers.remove(&promise.clone().upcast());
             }
         }
     }

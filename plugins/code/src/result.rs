@@ -1,10 +1,11 @@
 //! What a program returned or threw, as the output of the tool.
 
 use crate::console::printed;
+use crate::engine::PROGRAM;
 use crate::json::json;
 use boa_engine::builtins::error::Error as ErrorObject;
-use boa_engine::error::JsNativeErrorKind;
-use boa_engine::{Context, JsError, JsResult, JsValue, js_string};
+use boa_engine::error::{EngineError, JsNativeErrorKind, TryNativeError};
+use boa_engine::{Context, JsError, JsNativeError, JsResult, JsString, JsValue};
 use palisade_guest::{Content, Output};
 
 /// The output of a program that neither returned nor printed anything.
@@ -40,18 +41,12 @@ pub(crate) fn success(returned: Option<Content>) -> Output {
 /// number of columns before the program on its first line.
 pub(crate) fn failure(error: &JsError, indent: u32, context: &mut Context) -> Output {
     let (told, place) = match error.try_native(context) {
-        Ok(native) if matches!(native.kind, JsNativeErrorKind::RuntimeLimit) => {
-            (format!("the program was ended: {}", native.message()), None)
+        Err(TryNativeError::EngineError { source: EngineError::RuntimeLimit(limit) }) => {
+            (format!("the program was ended: {limit}"), None)
         }
         Ok(native) => {
-            let message = without_indent(native.message(), indent);
-            let name = class(error, context).unwrap_or_else(|| kind(&native.kind).to_owned());
-            let place = match native.kind {
-                // The engine tells the place of another statement.
-                JsNativeErrorKind::Reference => None,
-                _ => place(error, indent, context),
-            };
-            (format!("{name}: {message}"), place)
+            let name = class(error, context).unwrap_or_else(|| kind(native.kind()).to_owned());
+            (format!("{name}: {}", native.message()), place(error, indent, context))
         }
         Err(_) => (thrown(error, context), place(error, indent, context)),
     };
@@ -62,8 +57,16 @@ pub(crate) fn failure(error: &JsError, indent: u32, context: &mut Context) -> Ou
 
 /// Returns the class of the failed call that an error is about.
 fn class(error: &JsError, context: &mut Context) -> Option<String> {
-    let class = error.to_opaque(context).as_object()?.get(js_string!("class"), context).ok()?;
-    class.as_string().map(|class| class.to_std_string_escaped())
+    let class = own(error, "class", context)?;
+    class.as_string().map(|class| class.to_std_string_lossy())
+}
+
+/// Returns a property that the error itself has, and not all objects of the program.
+fn own(error: &JsError, name: &str, context: &mut Context) -> Option<JsValue> {
+    let error = error.clone().into_opaque(context).ok()?.as_object()?;
+    let name = JsString::from(name);
+    let is_own = error.has_own_property(name.clone(), context).ok()?;
+    is_own.then(|| error.get(name, context).ok()).flatten()
 }
 
 /// Returns the name of a kind of error, as programs know it.
@@ -82,32 +85,38 @@ fn kind(kind: &JsNativeErrorKind) -> &'static str {
 
 /// Returns the words for a thrown value that is no error.
 fn thrown(error: &JsError, context: &mut Context) -> String {
-    let value = error.to_opaque(context);
-    let text = text_of(&value, context).unwrap_or_else(|_| "a value without a text".to_owned());
+    let value = error.clone().into_opaque(context);
+    let text = value.and_then(|value| text_of(&value, context));
+    let text = text.unwrap_or_else(|_| "a value without a text".to_owned());
     format!("the program threw {text}")
 }
 
 /// Returns the place of an error in the program.
 fn place(error: &JsError, indent: u32, context: &mut Context) -> Option<String> {
-    let value = error.to_opaque(context);
-    if let Some(line) = value.as_object().and_then(|error| {
-        let line = error.get(js_string!("line"), context).ok()?;
-        line.as_number().filter(|line| *line > 0.0)
-    }) {
+    let line = own(error, "line", context).and_then(|line| line.as_number());
+    if let Some(line) = line.filter(|line| *line > 0.0) {
         return Some(format!("line {line}"));
     }
-    // The engine tells places in its text alone: `… (unknown at :3:5)`.
+    // The engine tells places in its text alone, the innermost first: `    at f (program:3:5)`.
     let text = error.to_string();
-    let (line, column) = text.lines().filter(|line| !line.contains("native")).find_map(position)?;
+    let (line, column) = text.lines().find_map(position)?;
     // For some errors the engine tells the beginning of its text, before the program.
     (line > 1 || column > indent).then(|| shown(line, column, indent))
 }
 
-/// Finds `:LINE:COLUMN` in a line of the engine.
+/// Finds the place in a line of the engine about a part of the program. A text that the program
+/// evaluates has lines of its own, which would mislead.
 fn position(line: &str) -> Option<(u32, u32)> {
-    let numbers: Vec<&str> = line.trim_end_matches([')', ' ']).rsplitn(3, ':').collect();
-    let [column, line, _] = numbers.as_slice() else { return None };
+    let place = line.strip_prefix("    at ")?.rsplit_once(" (")?.1.strip_suffix(')')?;
+    let (line, column) = place.strip_prefix(PROGRAM)?.strip_prefix(':')?.split_once(':')?;
     Some((line.parse().ok()?, column.parse().ok()?))
+}
+
+/// Returns the error of a program that does not parse, with the place in the program. `indent` is
+/// the number of columns before the program on its first line.
+pub(crate) fn unparsed(error: JsError, indent: u32, context: &mut Context) -> JsError {
+    let Ok(native) = error.try_native(context) else { return error };
+    JsNativeError::syntax().with_message(without_indent(native.message(), indent)).into()
 }
 
 /// Returns a message of the engine in which the place is that in the program: `… at line 1, col 9`.
@@ -138,6 +147,6 @@ pub(crate) fn text_of(value: &JsValue, context: &mut Context) -> JsResult<String
     }
     Ok(match value.is_symbol() {
         true => value.display().to_string(),
-        false => value.to_string(context)?.to_std_string_escaped(),
+        false => value.to_string(context)?.to_std_string_lossy(),
     })
 }

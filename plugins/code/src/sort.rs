@@ -1,9 +1,14 @@
-//! `Array.prototype.sort` and `toSorted` with a merge sort: that of the engine ends the whole guest where
-//! a comparator contradicts itself, as `() => 0.5 - Math.random()` does.
+//! `sort` and `toSorted` of arrays and typed arrays with a merge sort: that of the engine ends the whole
+//! guest where a comparator contradicts itself, as `() => 0.5 - Math.random()` does.
 
 use crate::engine::function;
+use boa_engine::object::FunctionObjectBuilder;
 use boa_engine::object::builtins::JsArray;
-use boa_engine::{Context, JsArgs, JsNativeError, JsObject, JsResult, JsValue, js_string};
+use boa_engine::property::PropertyDescriptor;
+use boa_engine::{
+    Context, JsArgs, JsNativeError, JsObject, JsResult, JsString, JsValue, NativeFunction,
+    js_string,
+};
 use std::cmp::Ordering;
 
 /// The most items that are sorted at once.
@@ -14,17 +19,64 @@ pub(crate) fn install(context: &mut Context) -> JsResult<()> {
     let prototype = context.intrinsics().constructors().array().prototype();
     for (name, body) in [("sort", in_place as _), ("toSorted", copied as _)] {
         let function = function(context, name, body);
-        prototype.define_property_or_throw(
-            js_string!(name),
-            boa_engine::property::PropertyDescriptor::builder()
-                .value(function)
-                .writable(true)
-                .enumerable(false)
-                .configurable(true),
-            context,
-        )?;
+        replace(&prototype, name, function, context)?;
+    }
+    let prototype = context.intrinsics().constructors().typed_array().prototype();
+    for (name, body) in [("sort", typed_in_place as TypedSort), ("toSorted", typed_copied as _)] {
+        // Without a comparator the sort of the engine knows the order of each kind of numbers.
+        let own = prototype.get(JsString::from(name), context)?;
+        let body = NativeFunction::from_copy_closure_with_captures(
+            move |this, args, own: &JsValue, context| match (comparator(args)?, own.as_callable()) {
+                (None, Some(own)) => own.call(this, args, context),
+                (comparator, _) => body(this, comparator.as_ref(), context),
+            },
+            own,
+        );
+        let function = FunctionObjectBuilder::new(context.realm(), body).name(JsString::from(name));
+        let function = function.length(1).build().into();
+        replace(&prototype, name, function, context)?;
     }
     Ok(())
+}
+
+/// A sort of a typed array with a comparator.
+type TypedSort = fn(&JsValue, Option<&JsObject>, &mut Context) -> JsResult<JsValue>;
+
+fn replace(
+    prototype: &JsObject,
+    name: &'static str,
+    function: JsObject,
+    context: &mut Context,
+) -> JsResult<()> {
+    let property = PropertyDescriptor::builder().value(function).writable(true);
+    let property = property.enumerable(false).configurable(true);
+    prototype.define_property_or_throw(JsString::from(name), property, context)?;
+    Ok(())
+}
+
+fn typed_in_place(
+    this: &JsValue,
+    comparator: Option<&JsObject>,
+    context: &mut Context,
+) -> JsResult<JsValue> {
+    let list = this.to_object(context)?;
+    let items = (0..length(&list, context)?).map(|index| list.get(index, context));
+    let items = items.collect::<JsResult<_>>()?;
+    for (index, item) in sorted(items, comparator, context)?.into_iter().enumerate() {
+        list.set(index as u64, item, true, context)?;
+    }
+    Ok(list.into())
+}
+
+fn typed_copied(
+    this: &JsValue,
+    comparator: Option<&JsObject>,
+    context: &mut Context,
+) -> JsResult<JsValue> {
+    let slice = this.to_object(context)?.get(js_string!("slice"), context)?;
+    let slice = slice.as_callable();
+    let slice = slice.ok_or_else(|| JsNativeError::typ().with_message("this is no typed array"))?;
+    typed_in_place(&slice.call(this, &[], context)?, comparator, context)
 }
 
 fn in_place(this: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {

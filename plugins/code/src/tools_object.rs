@@ -20,15 +20,15 @@ const AT_ONCE: u64 = 32;
 
 /// Creates the object. Its members are made as they are asked for, so that a program which uses
 /// three tools does not pay for the description of a hundred.
-pub(crate) fn build(context: &mut Context) -> JsObject {
+pub(crate) fn build(context: &mut Context) -> JsResult<JsObject> {
     let target = ObjectInitializer::new(context).build();
-    JsProxyBuilder::new(target).get(member).build(context).into()
+    Ok(JsProxyBuilder::new(target).get(member).build(context)?.into())
 }
 
 /// Returns a member of `tools`: the function of this name.
 fn member(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let Some(name) = args.get_or_undefined(1).as_string() else { return Ok(JsValue::undefined()) };
-    Ok(match &*name.to_std_string_escaped() {
+    Ok(match &*name.to_std_string_lossy() {
         "all" => function(context, "all", all).into(),
         "search" => function(context, "search", search).into(),
         // A program cannot await `tools` itself, or use it as a text.
@@ -75,7 +75,7 @@ fn all(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue
         let input = call.get(1, context)?;
         requests.push(request(&name, &input, line, context)?);
     }
-    let results = JsArray::new(context);
+    let results = JsArray::new(context)?;
     for result in call_all(requests) {
         let (key, value) = match result {
             Ok(reply) => (js_string!("value"), value(reply, context)?),
@@ -92,7 +92,7 @@ fn search(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsVa
     let words = args.get_or_undefined(0);
     let words = match words.is_undefined() {
         true => String::new(),
-        false => words.to_string(context)?.to_std_string_escaped(),
+        false => words.to_string(context)?.to_std_string_lossy(),
     };
     Ok(JsString::from(found(&words)).into())
 }
@@ -108,12 +108,12 @@ fn request(
         false => json(input, context)?.unwrap_or_default(),
     };
     if !input.is_object() {
-        let name = name.to_std_string_escaped();
+        let name = name.to_std_string_lossy();
         return Err(type_error(&format!(
             "the input of {name} is an object, such as {{path: \"a\"}}"
         )));
     }
-    let request = Request::new(&name.to_std_string_escaped(), &input);
+    let request = Request::new(&name.to_std_string_lossy(), &input);
     Ok(match line {
         Some(line) => request.at(&format!("line {line}")),
         None => request,
@@ -143,7 +143,7 @@ fn value(reply: Reply, context: &mut Context) -> JsResult<JsValue> {
 
 /// Returns a failure as an error that a program can catch.
 fn error(failure: &Failure, line: Option<u32>, context: &mut Context) -> JsResult<JsObject> {
-    let error = JsNativeError::error().with_message(failure.message.clone()).to_opaque(context);
+    let error = JsNativeError::error().with_message(failure.message.clone()).into_opaque(context);
     error.set(js_string!("name"), JsString::from(&*failure.class), true, context)?;
     error.set(js_string!("class"), JsString::from(&*failure.class), true, context)?;
     if let Some(line) = line {

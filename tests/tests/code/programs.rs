@@ -27,6 +27,10 @@ async fn output_is_what_was_printed_and_returned() {
         ("return [3, 1, undefined, 2].sort()", "[1,2,3,null]"),
         ("return [10, 9, 1].toSorted((a, b) => a - b)", "[1,9,10]"),
         ("return [...Array(60).keys()].sort(() => 0.5 - Math.random()).length", "60"),
+        ("return new Float64Array(60).fill(1).sort(() => 0.5 - Math.random()).length", "60"),
+        ("return [...new Int8Array([3, -1, 20]).toSorted((a, b) => b - a)]", "[20,3,-1]"),
+        ("return [...new Uint8Array([9, 30, 4]).sort()]", "[4,9,30]"),
+        ("return '\u{1F600}abc'.slice(1)", "\u{FFFD}abc"),
         ("return await Promise.all([1, Promise.resolve(2)])", "[1,2]"),
         ("return 10n ** 20n", r#""100000000000000000000""#),
         ("return [NaN, undefined, () => 1, {x: undefined}]", "[null,null,null,{}]"),
@@ -53,9 +57,14 @@ async fn error_names_its_place_and_nothing_of_the_engine() {
             "before\nTypeError: bad (line 2, column 7)",
         ),
         ("throw 'words'", "the program threw words"),
-        ("await 0; throw new RangeError('late')", "RangeError: late"),
+        ("await 0; throw new RangeError('late')", "RangeError: late (line 1, column 16)"),
+        ("\nfunction native() {\n  null.x\n}\nnative()", "to object (line 3, column 8)"),
+        ("eval('\\n\\n\\nnull.x')", "to object (line 1, column 5)"),
+        ("throw new Error('CSV error at line 1, col 30')", "error at line 1, col 30 (line 1, "),
+        ("Object.prototype.line = 777; throw new Error('z')", "Error: z (line 1, column 36)"),
+        ("Object.prototype.class = 'timeout'; null.x", "TypeError: cannot"),
         ("await new Promise(() => {})", "waits for a promise that nothing settles"),
-        ("const f = () => f(); f()", "exceeded maximum number of recursive calls"),
+        ("const f = () => f(); f()", "reached the maximum number of recursive calls"),
         ("const o = {}; o.o = o; return o", "nested more than 64 deep, or in itself"),
         (
             "let a = []; for (let i = 0; i < 5000; i++) a = [a]; return a",
@@ -76,13 +85,40 @@ async fn error_names_its_place_and_nothing_of_the_engine() {
 }
 
 #[tokio::test]
-async fn unknown_name_has_no_place() {
+async fn unknown_name_has_its_place() {
     let stage = granting(&["calculate"], |builder| builder);
+    let failed = failure(&run(&stage, "let a = 1;\nlet b = 2;\nmissing.x;").await);
+    assert!(failed.starts_with("ReferenceError: missing is not defined (line 3, "), "{failed}");
+    // The engine knows no place of these two.
     let failed = failure(&run(&stage, "let a = 1;\nlet b = 2;\nmissing;").await);
     assert_eq!(failed, "ReferenceError: missing is not defined");
-    // The engine knows no place of this one.
     let failed = failure(&run(&stage, "const a = null;\n\na.foo();").await);
     assert!(failed.starts_with("TypeError: ") && !failed.contains("line"), "{failed}");
+}
+
+#[tokio::test]
+async fn promise_that_is_rejected_later_can_be_caught() {
+    let stage = granting(&["calculate", "read_file"], |builder| builder);
+    let fail = "const fail = async n => { await 0; throw new Error('e' + n) };";
+    for (code, expected) in [
+        ("return Promise.resolve(1).then(() => { throw 1 }).catch(() => 'caught')", "caught"),
+        ("try { await fail(1) } catch (error) { return error.message }", "e1"),
+        (
+            "try { await Promise.all([fail(1), fail(2)]) } catch (error) { return error.message }",
+            "e1",
+        ),
+        ("return (await Promise.allSettled([fail(1), 2])).length", "2"),
+        (
+            "const load = async path => { await 0; return tools.read_file({path}) };
+          try { await load('missing') } catch (error) { return error.class }",
+            "execution_error",
+        ),
+    ] {
+        let ended = run(&stage, &format!("{fail}\n{code}")).await;
+        assert_eq!(output(&ended), expected, "{code}");
+    }
+    let lost = format!("{fail}\nfail('lost'); await 0; await 0; return 1");
+    assert!(failure(&run(&stage, &lost).await).starts_with("Error: elost"));
 }
 
 #[tokio::test]

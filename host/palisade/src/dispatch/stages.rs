@@ -113,9 +113,7 @@ impl Pipeline<'_> {
         let open = move || workspace.below(&path).map_err(|why| not_opened(&why));
         let opened = match self.dispatcher.threads.as_deref() {
             None => open()?,
-            Some(threads) => {
-                threads.run_within(self.time, self.queue(), self.cancel, open).await?
-            }
+            Some(threads) => threads.run_within(self.time, self.queue(), self.cancel, open).await?,
         };
         let _ = self.subdirectory.set(opened);
         Ok(())
