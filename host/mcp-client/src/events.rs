@@ -7,6 +7,7 @@ pub(crate) struct Events {
     data: Vec<u8>,
     has_data: bool,
     was_return: bool,
+    has_begun: bool,
 }
 
 /// The error of an event that is longer than its bound.
@@ -49,6 +50,10 @@ impl Events {
     /// Takes the line. Returns the data of the event that an empty line ends.
     fn end_line(&mut self) -> Option<Vec<u8>> {
         let line = std::mem::take(&mut self.line);
+        let is_first = !std::mem::replace(&mut self.has_begun, true);
+        // The stream may begin with a byte order mark.
+        let mark = if is_first { "\u{FEFF}".as_bytes() } else { &[] };
+        let line = line.strip_prefix(mark).unwrap_or(&line);
         if line.is_empty() {
             let data = std::mem::take(&mut self.data);
             return std::mem::take(&mut self.has_data).then_some(data);

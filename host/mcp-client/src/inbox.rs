@@ -82,8 +82,11 @@ pub(crate) enum Taken {
 /// A response to a request of the server. The request has its place until this is dropped.
 pub(crate) struct Response {
     pub(crate) message: Sent,
-    pub(crate) place: OwnedSemaphorePermit,
+    pub(crate) place: Place,
 }
+
+/// The place of a request of the server that waits for a response.
+pub(crate) struct Place(#[allow(dead_code, reason = "held, and nothing else")] OwnedSemaphorePermit);
 
 /// What a connection has received.
 #[derive(Clone)]
@@ -121,7 +124,8 @@ impl Inbox {
     /// Reads a message. Returns `None` for a text that is no message, for a notification, and for a
     /// message that exceeds a bound, which is a fault. Notifications and requests of the server end
     /// here: the protocol library would start a task for each, and queue responses without a bound.
-    pub(crate) fn take(&self, text: &[u8]) -> Option<Taken> {
+    /// A request needs a place.
+    pub(crate) fn take(&self, text: &[u8], place: Option<Place>) -> Option<Taken> {
         let message = self.read(text);
         let taken = match message {
             None => {
@@ -131,7 +135,7 @@ impl Inbox {
                 None
             }
             Some(JsonRpcMessage::Request(request)) => {
-                self.respond(request.id, &request.request).map(Taken::Response)
+                self.respond(request.id, &request.request, place).map(Taken::Response)
             }
             Some(JsonRpcMessage::Notification(notification)) => {
                 self.notified(&notification.notification);
@@ -148,19 +152,25 @@ impl Inbox {
         taken.filter(|_| self.fault.get().is_none())
     }
 
-    /// Waits until another request of the server would have a place, within bounds. The messages of
-    /// the server wait meanwhile. Loses nothing if it is dropped.
-    pub(crate) async fn wait_for_place(&self) {
-        let _ = timeout(PLACE_TIME, self.places.acquire()).await;
+    /// Waits for the place of another request of the server, within bounds. The messages of the
+    /// server wait meanwhile, and the next one gets the place.
+    pub(crate) async fn place(&self) -> Option<Place> {
+        let place = timeout(PLACE_TIME, self.places.clone().acquire_owned()).await;
+        place.ok()?.ok().map(Place)
     }
 
     /// Returns the response to a request of the server.
-    fn respond(&self, id: RequestId, request: &ServerRequest) -> Option<Response> {
+    fn respond(
+        &self,
+        id: RequestId,
+        request: &ServerRequest,
+        place: Option<Place>,
+    ) -> Option<Response> {
         if matches!(&id, RequestId::String(id) if id.len() > MAX_ID) {
             self.fault.set("it sent a request with an id of more than 1 KiB");
             return None;
         }
-        let Ok(place) = self.places.clone().try_acquire_owned() else {
+        let Some(place) = place else {
             self.fault.set("it sent more than 16 requests and did not read the responses");
             return None;
         };
@@ -238,11 +248,16 @@ mod tests {
         Inbox::new(Handler::default(), Fault::default())
     }
 
+    /// Takes a message with a place, if one is free.
+    fn take(inbox: &Inbox, text: &[u8]) -> Option<Taken> {
+        inbox.take(text, inbox.places.clone().try_acquire_owned().ok().map(Place))
+    }
+
     #[test]
     fn invalid_response_fails_its_request() {
         let inbox = inbox();
         let text = br#"{"jsonrpc":"2.0","id":7,"error":{"code":"none"}}"#;
-        let Some(Taken::Message(JsonRpcMessage::Error(error))) = inbox.take(text) else {
+        let Some(Taken::Message(JsonRpcMessage::Error(error))) = take(&inbox, text) else {
             panic!("no error")
         };
         assert_eq!(error.id, Some(RequestId::Number(7)));
@@ -262,7 +277,7 @@ mod tests {
             ("{1", "JSON"),
         ] {
             let inbox = inbox();
-            assert!(inbox.take(text.as_bytes()).is_none());
+            assert!(take(&inbox, text.as_bytes()).is_none());
             let fault = inbox.fault().get().expect("a fault");
             assert!(fault.contains(reason), "{fault}");
         }
@@ -273,11 +288,11 @@ mod tests {
         let inbox = inbox();
         let note = br#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
         for _ in 0..MAX_NOTIFICATIONS {
-            assert!(inbox.take(note).is_none());
+            assert!(take(&inbox, note).is_none());
         }
         assert!(inbox.handler.has_new_list());
         assert_eq!(inbox.fault().get(), None);
-        assert!(inbox.take(note).is_none());
+        assert!(take(&inbox, note).is_none());
         assert!(inbox.fault().get().is_some_and(|fault| fault.contains("100,000 notifications")));
     }
 
@@ -288,7 +303,7 @@ mod tests {
         for _ in 0..3 {
             let mut waiting = Vec::new();
             for _ in 0..MAX_UNANSWERED {
-                let Some(Taken::Response(response)) = inbox.take(request.as_bytes()) else {
+                let Some(Taken::Response(response)) = take(&inbox, request.as_bytes()) else {
                     panic!("no response: {:?}", inbox.fault().get())
                 };
                 let text = serde_json::to_string(&response.message).unwrap();
@@ -297,10 +312,34 @@ mod tests {
             }
         }
         let waiting: Vec<_> =
-            (0..=MAX_UNANSWERED).map(|_| inbox.take(request.as_bytes())).collect();
+            (0..=MAX_UNANSWERED).map(|_| take(&inbox, request.as_bytes())).collect();
         assert!(waiting.last().is_some_and(Option::is_none));
         let reason = "it sent more than 16 requests and did not read the responses";
         assert_eq!(inbox.fault().get().as_deref(), Some(reason));
+    }
+
+    #[test]
+    fn readers_that_wait_for_the_same_places_get_one_each() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let ping = br#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#;
+        let inbox = inbox();
+        runtime.block_on(async {
+            let read = |inbox: Inbox| async move {
+                for _ in 0..100 {
+                    let place = inbox.place().await;
+                    // Other readers go on between the two steps, as on a busy thread.
+                    tokio::task::yield_now().await;
+                    let taken = inbox.take(ping, place);
+                    assert!(taken.is_some(), "{:?}", inbox.fault().get());
+                    tokio::task::yield_now().await;
+                }
+            };
+            let readers: Vec<_> =
+                (0..2 * MAX_UNANSWERED).map(|_| tokio::spawn(read(inbox.clone()))).collect();
+            for reader in readers {
+                reader.await.unwrap();
+            }
+        });
     }
 
     #[test]
@@ -311,7 +350,7 @@ mod tests {
             let inbox = inbox();
             let id = "x".repeat(length);
             let ping = format!(r#"{{"jsonrpc":"2.0","id":"{id}","method":"ping"}}"#);
-            assert_eq!(inbox.take(ping.as_bytes()).is_none(), reason.is_some());
+            assert_eq!(take(&inbox, ping.as_bytes()).is_none(), reason.is_some());
             assert_eq!(inbox.fault().get().as_deref(), reason);
         }
     }
@@ -320,10 +359,10 @@ mod tests {
     fn texts_that_are_no_messages_are_bounded() {
         let inbox = inbox();
         for _ in 0..MAX_OTHER_TEXTS {
-            assert!(inbox.take(b"starting").is_none());
+            assert!(take(&inbox, b"starting").is_none());
             assert_eq!(inbox.fault().get(), None);
         }
-        assert!(inbox.take(b"starting").is_none());
+        assert!(take(&inbox, b"starting").is_none());
         let reason = "it sent more than 1,000 lines that are no messages";
         assert_eq!(inbox.fault().get().as_deref(), Some(reason));
     }

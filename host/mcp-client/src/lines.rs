@@ -147,18 +147,18 @@ where
         loop {
             // The lines of one server leave time for the others, which share its thread.
             tokio::task::coop::consume_budget().await;
-            tokio::select! {
+            let place = tokio::select! {
                 biased;
                 () = ended.cancelled() => return None,
-                () = self.inbox.wait_for_place() => {}
-            }
+                place = self.inbox.place() => place,
+            };
             tokio::select! {
                 biased;
                 () = ended.cancelled() => return None,
                 read = self.read_line() => read?,
             }
             let line = std::mem::take(&mut self.line);
-            match self.inbox.take(&line) {
+            match self.inbox.take(&line, place) {
                 Some(Taken::Message(JsonRpcMessage::Error(error))) if error.id.is_none() => {
                     // Nothing says which request it answers.
                     let message = visible(cut(&error.error.message, MAX_MESSAGE));

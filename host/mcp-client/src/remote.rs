@@ -4,7 +4,7 @@
 //! The optional stream that a server opens on its own is not asked for, and none is resumed.
 
 use crate::events::{EventTooLong, Events};
-use crate::inbox::{self, BOUNDS, Inbox, Received, Sent, TOO_LONG, Taken, failed};
+use crate::inbox::{self, BOUNDS, Inbox, Place, Received, Sent, TOO_LONG, Taken, failed};
 use crate::reach::ServerUrl;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -161,7 +161,7 @@ impl Shared {
         };
         self.keep_session(&stream.headers);
         let kind = stream.headers.get(header::CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
-        let ended = if kind.starts_with(b"text/event-stream") {
+        let ended = if is_event_stream(kind) {
             self.read_events(&mut stream, id).await
         } else {
             self.read_message(&mut stream, id).await
@@ -189,7 +189,8 @@ impl Shared {
             }
             text.extend_from_slice(&piece);
         }
-        Ok(self.take(&text, id).await)
+        let place = self.inbox.place().await;
+        Ok(self.take(&text, place, id).await)
     }
 
     /// Reads a body that is a stream of messages, to the response.
@@ -205,8 +206,8 @@ impl Shared {
             for text in texts {
                 // The messages of one server leave time for the others, which share its thread.
                 tokio::task::coop::consume_budget().await;
-                self.inbox.wait_for_place().await;
-                if self.take(&text, id).await == Response::Passed {
+                let place = self.inbox.place().await;
+                if self.take(&text, place, id).await == Response::Passed {
                     return Ok(Response::Passed);
                 }
             }
@@ -220,8 +221,13 @@ impl Shared {
 
     /// Passes on the message of a text, and says whether it is the response to a request, or ends
     /// the connection.
-    async fn take(self: &Arc<Self>, text: &[u8], id: &RequestId) -> Response {
-        let message = self.inbox.take(text);
+    async fn take(
+        self: &Arc<Self>,
+        text: &[u8],
+        place: Option<Place>,
+        id: &RequestId,
+    ) -> Response {
+        let message = self.inbox.take(text, place);
         if self.inbox.fault().get().is_some() {
             self.over.cancel();
             return Response::Passed;
@@ -314,4 +320,10 @@ impl Shared {
 enum Response {
     Passed,
     Missing,
+}
+
+/// Returns true if a media type is that of a stream of events. Its letters may be of either case.
+fn is_event_stream(kind: &[u8]) -> bool {
+    const NAME: &[u8] = b"text/event-stream";
+    kind.get(..NAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(NAME))
 }
