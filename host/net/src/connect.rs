@@ -75,6 +75,9 @@ pub(crate) async fn connect(
 ) -> Result<Box<dyn Stream>, ConnectError> {
     let addresses = addresses(&target.host, destinations, network.resolver()).await?;
     let stream = connect_to(&addresses, target.port).await?;
+    if destinations == Destinations::Elsewhere && is_of_this_machine(&stream) {
+        return Err(NetRefused::Address { host: target.host.clone(), found: addresses.len() }.into());
+    }
     // A request is written at once, so that waiting for more data would only delay it.
     let _ = stream.set_nodelay(true);
     if target.scheme == Scheme::Http {
@@ -139,6 +142,13 @@ impl Destinations {
     }
 }
 
+/// Returns true if a connection leads to this machine: the system gives a connection to an address
+/// of its own the same address at both ends. Nothing has been sent yet.
+fn is_of_this_machine(stream: &TcpStream) -> bool {
+    let ends = stream.local_addr().and_then(|own| Ok((own.ip(), stream.peer_addr()?.ip())));
+    ends.is_ok_and(|(own, peer)| own.to_canonical() == peer.to_canonical())
+}
+
 async fn connect_to(addresses: &[IpAddr], port: u16) -> Result<TcpStream, ConnectError> {
     let mut last = ConnectError::Timeout;
     for address in addresses {
@@ -158,5 +168,22 @@ fn server_name(host: &HostName) -> Result<ServerName<'static>, NetRefused> {
             Ok(name) => Ok(ServerName::DnsName(name)),
             Err(error) => Err(NetRefused::url(error)),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+    use tokio::net::TcpListener;
+
+    #[tokio::test]
+    async fn connection_to_an_address_of_its_own_has_it_at_both_ends() {
+        for (address, is_own) in [("127.0.0.1", true), ("127.0.0.2", false)] {
+            let listener = TcpListener::bind((address, 0)).await.unwrap();
+            let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            assert_eq!(is_of_this_machine(&stream), is_own, "{address}");
+        }
     }
 }
