@@ -158,9 +158,7 @@ impl Forms {
         if character == '\t' {
             self.add(format!("{backslashes}t"), 4);
         }
-        if !character.is_ascii_alphanumeric() {
-            self.add_entities(character);
-        }
+        self.add_entities(character);
     }
 
     fn add_entities(&mut self, character: char) {

@@ -93,10 +93,14 @@ async fn repeated_secret_is_redacted_in_every_form() {
         .replace(' ', "%20")
         .replace('=', "%3D");
     let json = SECRET.replace('"', "\\\"");
-    let forms = [
+    let entity = |of: fn(u32) -> String| SECRET.chars().map(|it| of(it.into())).collect();
+    let forms: [String; 8] = [
         SECRET.to_owned(),
         percent,
         json,
+        entity(|code| format!("&#{code};")),
+        entity(|code| format!("&#x{code:x};")),
+        entity(|code| format!("&#X{code:04X}")),
         STANDARD.encode(SECRET),
         STANDARD.encode(format!("user:{SECRET}")),
     ];
