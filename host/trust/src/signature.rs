@@ -222,6 +222,9 @@ fn how_to_sign(source: &str, file: &Path) -> String {
             format!("its author puts it at `{}`", elided(&format!("{url}.minisig{query}"), 300))
         }
         _ => {
+            // The file of a source that was added is a copy under a name of the store.
+            let own = source.strip_prefix("file://").map(|path| format!("{path}.minisig"));
+            let file = own.as_deref().map_or(file, Path::new);
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             format!("put the author's file `{}` beside it", elided(&name, 160))
         }

@@ -87,7 +87,8 @@ fn more_words_than_a_terminal_shows_are_approved_by_their_digest() {
     let other = format!("sha256:{}", "0".repeat(64));
     let ran = program(&world, &approve).args(["--digest", &other]).run().exits_with(4);
     assert!(ran.stderr.contains(digest), "{}", ran.stderr);
-    let _ = program(&world, &approve).args(["--digest", digest]).run().exits_with(0);
+    let by_digest = ["mcp", "approve", "scripted", "--digest", digest];
+    let _ = program(&world, &by_digest).run().exits_with(0);
     let words = ["call", "scripted_echo", r#"{"text": "x"}"#, "--allow", "network"];
     assert_eq!(program(&world, &words).run().exits_with(0).stdout, "x");
 }

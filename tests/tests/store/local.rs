@@ -47,8 +47,19 @@ fn add_asks_at_a_terminal_and_no_leaves_nothing() {
     let world = World::new();
     let path = file(&world, "git.wasm", &plugin("look"));
     let ran = program(&world, &["add", path.to_str().unwrap()]).run().exits_with(4);
-    ran.stderr_contains(&["nobody can be asked here; --yes approves what is shown"]);
+    ran.stderr_contains(&["there is no terminal for the question; --yes approves what is shown"]);
     assert!(files(&world).is_empty() && !lock(&world).exists());
+}
+
+#[test]
+fn add_under_a_name_that_means_something_else_is_refused() {
+    let world = World::new();
+    let path = file(&world, "git.wasm", &plugin("look"));
+    for name in ["web", "files", "native", "keys", "directories", "builtin"] {
+        let ran = add(&world, path.to_str().unwrap()).args(["--name", name]).run().exits_with(2);
+        ran.stderr_contains(&[&format!("`{name}` is the name of"), "--name"]);
+        assert!(files(&world).is_empty(), "{name}");
+    }
 }
 
 #[test]
@@ -66,7 +77,7 @@ fn update_shows_the_difference_and_a_dry_run_changes_nothing() {
     }
     assert_eq!((files(&world), lock_text(&world)), before);
     let ran = program(&world, &["update"]).run().exits_with(4);
-    ran.stderr_contains(&["nobody can be asked here"]);
+    ran.stderr_contains(&["there is no terminal for the question"]);
     assert_eq!((files(&world), lock_text(&world)), before);
     looks(&world);
     let ran = program(&world, &["update", "git", "--yes"]).run().exits_with(0);

@@ -240,7 +240,7 @@ fn command_that_approves_can_be_pasted() {
         let split: Vec<&str> = split.lines().collect();
         assert_eq!(split.last(), Some(&name), "{listed}");
         let ran = program(&world, &split).run().exits_with(4);
-        ran.stderr_contains(&["nobody can be asked here"]);
+        ran.stderr_contains(&["there is no terminal for the question"]);
         fs::remove_file(world.plugins().join(format!("{name}.wasm"))).unwrap();
     }
 }

@@ -62,6 +62,30 @@ fn plugin_is_approved_only_with_the_signature_of_a_trusted_key() {
 }
 
 #[test]
+fn approval_shows_the_grants_that_come_with_it() {
+    let world = World::new();
+    world.install("git", &plugin("look").build());
+    let (secret, public) = keys(&world, "author");
+    trust(&world, &[&public]);
+    sign(&world, &secret);
+    let granted = |words: &[&str]| approved(&world, words).exits_with(0).stdout;
+    assert!(!granted(&[]).contains("granted"));
+    for words in [["git", "--signer", "net"], ["git", "--signer", "env"]] {
+        let what = if words[2] == "net" { "GET https://api.example.org" } else { "HOME" };
+        let words = [&["grant"], &words[..], &[what]].concat();
+        let _ = program(&world, &words).run().exits_with(0);
+    }
+    world.install("git", &plugin("look").extra("(func $more)").build());
+    sign(&world, &secret);
+    let shown = program(&world, &["approve", "--json"]).run().exits_with(0).json();
+    assert_eq!(shown[0]["grants"].as_array().unwrap().len(), 2, "{shown}");
+    let shown = granted(&[]);
+    for grant in ["net GET https://api.example.org", "env HOME"] {
+        assert!(shown.contains(&format!("with the approval it has `{grant}`")), "{shown}");
+    }
+}
+
+#[test]
 fn new_signer_stops() {
     let world = World::new();
     let (first, first_public) = keys(&world, "first");

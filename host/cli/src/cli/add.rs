@@ -5,6 +5,7 @@ use super::args::{Add as Args, Common};
 use super::exit::{Exit, Failure};
 use super::installing::{Installing, shown};
 use super::output;
+use palisade::internal::{NATIVE, shipped_tools};
 use palisade::tool::text::visible;
 use palisade_store::{Fetched, PluginName, Source, TransferError};
 use palisade_trust::State;
@@ -20,6 +21,11 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
         Some(name) => PluginName::parse(name)?,
         None => source.plugin_name()?,
     };
+    if is_taken(name.as_str()) {
+        return Err(Failure::usage(format!(
+            "`{name}` is the name of a plugin of this program, or of a setting under `[plugins]`; give another one with --name"
+        )));
+    }
     let installing = Installing::open(common)?;
     let text = source.to_string();
     let lock = installing.lock()?;
@@ -54,6 +60,11 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
         }
     }
     Ok(exit)
+}
+
+/// Returns true if settings and grants under this name would mean something else.
+fn is_taken(name: &str) -> bool {
+    shipped_tools(name).is_some() || matches!(name, NATIVE | "builtin" | "directories" | "keys")
 }
 
 /// Refuses other bytes than those that the command line names.

@@ -33,6 +33,10 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
             "--yes approves what it names: add the names of plugins, or --all for each one that is new or has changed",
         ));
     }
+    if let Some(digest) = &args.digest {
+        palisade_store::parse_digest(digest)
+            .map_err(|reason| Failure::usage(format!("--digest: {reason}")))?;
+    }
     let settings = setup::settings(common)?;
     let locked = Arc::new(trust::of_all(common)?);
     // Before anything is shown: an approval that cannot be written needs no answer.
@@ -215,14 +219,18 @@ pub(super) fn ask_for(
             _ => Exit::Denied,
         });
     }
-    let answer = match asking.consent.yes {
+    // A digest names the very bytes, and is a yes to them.
+    let answer = match asking.consent.yes || asking.digest.is_some() {
         true => Ok(YesNo::Yes),
         false => prompt::yes_or_no(&question(plugin, asking.position)),
     };
     match answer {
         Ok(YesNo::Yes) => Ok(Exit::Ok),
         Ok(YesNo::No) => Ok(Exit::Denied),
-        Err(_) => refused("nobody can be asked here; --yes approves what is shown"),
+        Err(_) => refused(match review.obstacles().is_empty() {
+            true => "there is no terminal for the question; --yes approves what is shown",
+            false => "there is no terminal for the question, and only a person approves this",
+        }),
     }
 }
 
@@ -261,7 +269,7 @@ pub(super) fn stops(asking: &Asking<'_>, obstacle: &Obstacle) -> bool {
     match obstacle {
         Obstacle::NewSigner { .. } => !asking.consent.new_signer,
         Obstacle::Rollback { .. } | Obstacle::Revoked => {
-            asking.consent.yes || asking.of == Occasion::Update
+            asking.consent.yes || asking.digest.is_some() || asking.of == Occasion::Update
         }
         _ => true,
     }

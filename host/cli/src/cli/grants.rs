@@ -90,6 +90,30 @@ fn read_file(file: &Path) -> Result<GrantFile, Failure> {
     text.parse::<GrantFile>().map_err(|error| invalid(&error))
 }
 
+/// Returns the grants of a plugin that are meant, as a person reads them.
+pub(super) fn of_plugin(
+    common: &Common,
+    name: &str,
+    is_meant: impl Fn(&PluginEntry) -> bool,
+) -> Result<Vec<String>, Failure> {
+    let file = read_silently(common)?;
+    let meant = file.entries().iter().filter(|entry| entry.plugin == name && is_meant(entry));
+    Ok(meant.flat_map(|entry| entry.grants.iter().map(ToString::to_string)).collect())
+}
+
+/// Returns the grants that a plugin has with its approval: they were given to its signer, or to
+/// these bytes. The approval is the only question about them.
+pub(super) fn with_approval(common: &Common, entry: &palisade_trust::Entry) -> Vec<String> {
+    let signer = entry.signer.as_ref().map(ToString::to_string);
+    let is_of = |grants: &PluginEntry| match &grants.holder {
+        Holder::Signer(key) => Some(key) == signer.as_ref(),
+        Holder::Digest(digest) => *digest == entry.digest,
+        Holder::Shipped => false,
+    };
+    // A run whose grants cannot be read has ended before.
+    of_plugin(common, &entry.name, is_of).unwrap_or_default()
+}
+
 /// Changes the grants of this run: under a lock, and atomically.
 pub(super) fn change<T>(
     common: &Common,

@@ -96,7 +96,6 @@ impl<'a> Installing<'a> {
         let exit = match looked.review.state {
             State::Approved if looked.review.obstacles().is_empty() => Exit::Ok,
             _ => {
-                self.tell_grants_of_signer(&looked.review.entry)?;
                 ask_for(self.common, asking, &looked.plugin, &looked.review)?
             }
         };
@@ -144,20 +143,6 @@ impl<'a> Installing<'a> {
         Ok(())
     }
 
-    /// Tells of the grants that a plugin gets with its approval, because they were given to its
-    /// signer. The approval is the only question about them.
-    fn tell_grants_of_signer(&self, entry: &Entry) -> Result<(), Failure> {
-        let Some(signer) = entry.signer.as_ref().map(ToString::to_string) else { return Ok(()) };
-        let is_of_signer =
-            |entry: &PluginEntry| matches!(&entry.holder, Holder::Signer(key) if *key == signer);
-        for grant in self.grants_of(&entry.name, is_of_signer)? {
-            output::note(&format!(
-                "with the approval it has the grant `{grant}`, which was given to its signer"
-            ));
-        }
-        Ok(())
-    }
-
     /// Tells of the grants of a removed plugin that were given to its signer, and stay.
     pub(super) fn tell_lasting_grants(&self, name: &str, advice: &str) -> Result<(), Failure> {
         let is_of_signer = |entry: &PluginEntry| matches!(entry.holder, Holder::Signer(_));
@@ -173,9 +158,7 @@ impl<'a> Installing<'a> {
         name: &str,
         is_meant: impl Fn(&PluginEntry) -> bool,
     ) -> Result<Vec<String>, Failure> {
-        let file = grants::read(self.common)?;
-        let meant = file.entries().iter().filter(|entry| entry.plugin == name && is_meant(entry));
-        Ok(meant.flat_map(|entry| entry.grants.iter().map(ToString::to_string)).collect())
+        grants::of_plugin(self.common, name, is_meant)
     }
 }
 

@@ -69,7 +69,11 @@ pub(super) fn approve(common: &Common, args: &McpApprove) -> Result<Exit, Failur
     }
     output::text(&text)?;
     let question = format!("Approve `{}`? [y]es, [N]o: ", known.name);
-    let answer = if args.yes { Ok(YesNo::Yes) } else { prompt::yes_or_no(&question) };
+    // A digest names the very words, and is a yes to them.
+    let answer = match args.yes || named.is_some() {
+        true => Ok(YesNo::Yes),
+        false => prompt::yes_or_no(&question),
+    };
     match answer {
         Ok(YesNo::Yes) => {}
         Ok(YesNo::No) => {

@@ -1,7 +1,7 @@
 //! A plugin as a person sees it before an approval.
 
 use crate::cli::args::Common;
-use crate::cli::{inspect, wishes, wrap};
+use crate::cli::{grants, inspect, wishes, wrap};
 use palisade::SideEffects;
 use palisade::plugins::Plugin;
 use palisade::tool::offer::Offer;
@@ -36,6 +36,10 @@ pub(in crate::cli) fn text(
         None => text.push_str(&inspect::plugin_to_approve(plugin, room)),
     }
     text.push_str(&classes(plugin, room));
+    for grant in grants::with_approval(common, &review.entry) {
+        let line = format!("granted    with the approval it has `{grant}`");
+        text.push_str(&wrap::hanging(INDENT, "      ", &line, room));
+    }
     text.push_str(&wishes::text(common, plugin, None, room));
     if review.entry.is_installed() {
         let source = format!("source     {}", elided(&review.entry.source, 300));
@@ -102,6 +106,7 @@ pub(in crate::cli) fn json(common: &Common, plugin: &Plugin, review: &Review) ->
         "tools": entry.tools.iter().map(|tool| json!({"name": tool.name, "class": tool.class})).collect::<Vec<_>>(),
         "signer": entry.signer.as_ref().map(ToString::to_string),
         "imports": entry.imports,
+        "grants": grants::with_approval(common, entry),
         "wishes": wishes::json(common, plugin, None),
         "words": review.words,
         "approved_words": review.former_words,

@@ -30,8 +30,8 @@ pub(in crate::cli) struct McpApprove {
     /// Approve without asking, for scripts
     #[arg(long)]
     pub(in crate::cli) yes: bool,
-    /// Approve only the words with this digest, which --json prints; a server with more words than
-    /// a terminal shows needs it
+    /// Approve the words with this digest, which --json prints, without asking; a server with more
+    /// words than a terminal shows needs it
     #[arg(long, value_name = "SHA256")]
     pub(in crate::cli) digest: Option<String>,
     /// Print JSON: what the server offers. Nothing is asked or approved
