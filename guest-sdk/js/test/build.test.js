@@ -18,6 +18,21 @@ function source(text, name = 'plugin.js') {
 const refusal = async (text, message) =>
   assert.rejects(definitions(source(text)), (error) => error instanceof BuildError && message.test(error.message));
 
+/** Writes the files of a package that is installed beside the sources. */
+function installed(name, manifest, modules) {
+  const home = path.join(directory, 'node_modules', name);
+  fs.mkdirSync(home, { recursive: true });
+  const written = { ...modules, 'package.json': JSON.stringify({ name, ...manifest }) };
+  for (const [file, text] of Object.entries(written)) fs.writeFileSync(path.join(home, file), text);
+}
+
+/** Returns the description of a tool that shows the value of an expression. */
+async function described(imports, expression) {
+  const options = `name: 'a', description: String(${expression}), sideEffects: 'none', run() {}`;
+  const [made] = await definitions(source(`${HEAD}${imports}\ntool({ ${options} });`));
+  return made.description;
+}
+
 const HEAD = "import { t, tool } from 'palisade-guest';\n";
 
 test('definitions are read before the component is made', { skip: esbuild }, async () => {
@@ -39,4 +54,37 @@ test('faults are named', { skip: esbuild }, async () => {
   await refusal("import x from 'absent-package';", /plugin\.js:1.*absent-package/);
   await refusal('const = 1;', /plugin\.js:1/);
   await assert.rejects(definitions(path.join(directory, 'absent.js')), /does not exist/);
+});
+
+test('packages give their variant for a browser', { skip: esbuild }, async () => {
+  const node = "import 'node:crypto'; export default 'for Node';";
+  const modules = { 'index.js': node, 'index.browser.js': "export default 'for a browser';" };
+  const variants = { node: './index.js', browser: './index.browser.js', default: './index.js' };
+  const exported = { '.': variants };
+  installed('by-condition', { type: 'module', exports: exported }, modules);
+  installed('by-name', { main: 'index.js', browser: 'index.browser.js' }, modules);
+  const replaced = { './index.js': './index.browser.js' };
+  installed('by-file', { main: 'index.js', browser: replaced }, modules);
+  installed('without-module', { main: 'index.js', browser: { 'node:crypto': false, tty: false } }, {
+    'index.js': "require('tty'); module.exports = Object.keys(require('node:crypto')).length;",
+  });
+  for (const name of ['by-condition', 'by-name', 'by-file']) {
+    assert.equal(await described(`import value from '${name}';`, 'value'), 'for a browser', name);
+  }
+  assert.equal(await described("import value from 'without-module';", 'value'), '0');
+});
+
+test('package may try a module of Node, and ask for its mode', { skip: esbuild }, async () => {
+  installed('trying', { main: 'index.js' }, {
+    'index.js': "try { require('tty'); } catch { module.exports = process.env.NODE_ENV; }",
+  });
+  assert.equal(await described("import value from 'trying';", 'value'), 'production');
+  const needing = "\nmodule.exports = require('stream/promises');";
+  installed('needing', { main: 'index.js' }, { 'index.js': needing });
+  await refusal("import 'needing';", /needing\/index\.js:2: `stream\/promises` does not exist/);
+});
+
+test('package replaces a module of Node that has its name', { skip: esbuild }, async () => {
+  installed('events', { main: 'index.js' }, { 'index.js': "module.exports = 'a package';" });
+  assert.equal(await described("import value from 'events';", 'value'), 'a package');
 });

@@ -1,0 +1,117 @@
+/** Bundles the author's modules and their packages. Runs on the author's machine only. */
+
+import fs from 'node:fs/promises';
+import { builtinModules } from 'node:module';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { BuildError, needed } from './refusal.js';
+
+const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const SANDBOX = /^(palisade:tool|wasi:[a-z-]+)\//;
+const INSTEAD = {
+  fs: 'use `files` of palisade-guest',
+  'fs/promises': 'use `files` of palisade-guest',
+  child_process: 'there are no other processes in the sandbox',
+  worker_threads: 'there are no threads in the sandbox',
+  net: 'there is no network in the sandbox',
+  http: 'there is no network in the sandbox',
+  https: 'there is no network in the sandbox',
+};
+
+/** Bundles the author's modules with the entry, for Node or for the sandbox. */
+export async function bundle(source, platform, minify = false) {
+  await fs.access(source).catch(() => {
+    throw new BuildError(`${source} does not exist`);
+  });
+  const { build: esbuild } = await needed('esbuild');
+  const resolveDir = path.dirname(path.resolve(source));
+  const made = await esbuild({
+    stdin: { contents: entry(path.resolve(source)), resolveDir, sourcefile: 'palisade-entry.js' },
+    bundle: true,
+    write: false,
+    metafile: true,
+    format: 'esm',
+    // Of the variants of a package, that for a browser needs no module of Node. The bundler reads
+    // the field `browser` for this platform only.
+    platform: 'browser',
+    define: { 'process.env.NODE_ENV': '"production"' },
+    target: 'es2023',
+    minify,
+    keepNames: minify,
+    logLevel: 'silent',
+    plugins: [resolver(platform)],
+  }).catch((error) => {
+    throw new BuildError((error.errors ?? [error]).map(readable).join('\n'));
+  });
+  return { component: made.outputFiles[0].text, inputs: Object.keys(made.metafile.inputs) };
+}
+
+function entry(source) {
+  return `
+    import 'palisade-guest/prepare';
+    import ${JSON.stringify(source)};
+    import * as host from 'palisade:tool/host@0.1.0';
+    import { serve } from 'palisade-guest/component';
+    export const tool = serve(host);
+  `;
+}
+
+// Imports run in order, so that this module prepares the engine before the author's modules run.
+const PREPARE = `
+  import * as host from 'palisade:tool/host@0.1.0';
+  import * as preopens from 'wasi:filesystem/preopens@0.2.0';
+  import * as random from 'wasi:random/random@0.2.0';
+  import { prepare } from 'palisade-guest/component';
+  prepare(host, {
+    preopens: () => preopens.getDirectories(),
+    randomBytes: (length) => random.getRandomBytes(length),
+  });
+`;
+// In Node, only the definitions are read.
+const NOTHING = `
+  export const log = () => {}, getDirectories = () => [];
+  export const getRandomBytes = (length) => new Uint8Array(length);
+`;
+
+/** Resolves the modules of this package and of the sandbox. */
+function resolver(platform) {
+  return {
+    name: 'palisade',
+    setup(builder) {
+      const isSandbox = platform === 'sandbox';
+      builder.onResolve({ filter: SANDBOX }, ({ path: name }) =>
+        isSandbox ? { path: name, external: true } : { path: name, namespace: 'nothing' },
+      );
+      builder.onLoad({ filter: /.*/, namespace: 'nothing' }, () => ({ contents: NOTHING }));
+      builder.onResolve({ filter: /^palisade-guest\/prepare$/ }, () => ({
+        path: 'prepare',
+        namespace: 'prepare',
+      }));
+      builder.onLoad({ filter: /.*/, namespace: 'prepare' }, () => ({
+        contents: PREPARE,
+        resolveDir: ROOT,
+      }));
+      // One copy, also for an author who has none beside the source.
+      builder.onResolve({ filter: /^palisade-guest(\/component)?$/ }, ({ path: name }) => ({
+        path: path.join(ROOT, 'src', name.endsWith('component') ? 'component.js' : 'index.js'),
+      }));
+    },
+  };
+}
+
+function readable({ text, message, location }) {
+  const place = location ? `${location.file}:${location.line}: ` : '';
+  return place + explained(text ?? message);
+}
+
+/**
+ * Explains a message of the bundler about a module of Node. Its message comes after it has looked
+ * for a package with that name, and for a replacement in the importing package.
+ */
+function explained(text) {
+  const name = /^Could not resolve "(.+)"$/.exec(text)?.[1];
+  const bare = name?.replace(/^node:/, '');
+  if (name === undefined || (bare === name && !builtinModules.includes(bare))) return text;
+  const advice = INSTEAD[bare] ?? 'only packages that also run in a browser work there';
+  return `\`${name}\` does not exist in the sandbox: ${advice}`;
+}
