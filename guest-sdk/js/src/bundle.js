@@ -1,22 +1,13 @@
 /** Bundles the author's modules and their packages. Runs on the author's machine only. */
 
 import fs from 'node:fs/promises';
-import { builtinModules } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { BuildError, needed } from './refusal.js';
+import { explained } from './unresolved.js';
 
 const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const SANDBOX = /^(palisade:tool|wasi:[a-z-]+)\//;
-const INSTEAD = {
-  fs: 'use `files` of palisade-guest',
-  'fs/promises': 'use `files` of palisade-guest',
-  child_process: 'there are no other processes in the sandbox',
-  worker_threads: 'there are no threads in the sandbox',
-  net: 'there is no network in the sandbox',
-  http: 'there is no network in the sandbox',
-  https: 'there is no network in the sandbox',
-};
 
 /** Bundles the author's modules with the entry, for Node or for the sandbox. */
 export async function bundle(source, platform, minify = false) {
@@ -99,19 +90,7 @@ function resolver(platform) {
   };
 }
 
-function readable({ text, message, location }) {
-  const place = location ? `${location.file}:${location.line}: ` : '';
-  return place + explained(text ?? message);
-}
-
-/**
- * Explains a message of the bundler about a module of Node. Its message comes after it has looked
- * for a package with that name, and for a replacement in the importing package.
- */
-function explained(text) {
-  const name = /^Could not resolve "(.+)"$/.exec(text)?.[1];
-  const bare = name?.replace(/^node:/, '');
-  if (name === undefined || (bare === name && !builtinModules.includes(bare))) return text;
-  const advice = INSTEAD[bare] ?? 'only packages that also run in a browser work there';
-  return `\`${name}\` does not exist in the sandbox: ${advice}`;
+function readable({ text, message, location, notes }) {
+  if (!location) return text ?? message;
+  return `${location.file}:${location.line}: ${explained({ text, notes }, location.file)}`;
 }

@@ -84,6 +84,17 @@ test('package may try a module of Node, and ask for its mode', { skip: esbuild }
   await refusal("import 'needing';", /needing\/index\.js:2: `stream\/promises` does not exist/);
 });
 
+test('package that is not installed is named with its remedy', { skip: esbuild }, async () => {
+  await refusal("import 'absent/deep.js';", /`absent` is not installed: run `npm install absent`/);
+  await refusal("import '@team/absent/a';", /@team\/absent` is not installed: run `npm install @/);
+  installed('closed', { exports: { '.': './index.js' } }, { 'index.js': '' });
+  await refusal("import 'closed/deep.js';", /resolve "closed\/deep\.js".*\.\/deep\.js.*is not exported/);
+  await refusal("import 'closed/deep.js';", /^(?!.*npm install)/);
+  installed('open', { main: 'index.js' }, { 'index.js': '' });
+  await refusal("import 'open/deep.js';", /plugin\.js:1: Could not resolve "open\/deep\.js"$/);
+  await refusal("import './absent.js';", /plugin\.js:1: Could not resolve "\.\/absent\.js"$/);
+});
+
 test('package replaces a module of Node that has its name', { skip: esbuild }, async () => {
   installed('events', { main: 'index.js' }, { 'index.js': "module.exports = 'a package';" });
   assert.equal(await described("import value from 'events';", 'value'), 'a package');
