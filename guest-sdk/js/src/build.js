@@ -12,11 +12,11 @@ const WIT = fileURLToPath(new URL('../wit', import.meta.url));
 
 /** Returns the definitions of the tools, by loading the module in Node. */
 export async function definitions(source) {
-  const { component } = await bundle(source, 'node');
+  const { code } = await bundle(source, 'node');
   const directory = await fs.mkdtemp(path.join(path.dirname(path.resolve(source)), '.palisade-'));
   try {
     const file = path.join(directory, 'plugin.mjs');
-    await fs.writeFile(file, component);
+    await fs.writeFile(file, code);
     const { tool } = await import(pathToFileURL(file));
     return tool.definitions();
   } catch (error) {
@@ -31,7 +31,7 @@ export async function definitions(source) {
 /** Builds a plugin, and returns its size and its definitions. */
 export async function build(source, output, { minify = false } = {}) {
   const described = await definitions(source);
-  const { component: jsSource, inputs } = await bundle(source, 'sandbox', minify);
+  const { code: jsSource, inputs } = await bundle(source, 'sandbox', minify);
   const { componentize } = await needed('componentize-qjs');
   const options = { witPath: WIT, world: 'plugin', jsSource, sync: true };
   const made = await componentize(options).catch((error) => {

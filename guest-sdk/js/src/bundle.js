@@ -9,15 +9,26 @@ import { explained } from './unresolved.js';
 const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const SANDBOX = /^(palisade:tool|wasi:[a-z-]+)\//;
 
-/** Bundles the author's modules with the entry, for Node or for the sandbox. */
+/**
+ * Bundles the author's modules with the entry, for Node or for the sandbox.
+ *
+ * Returns the code and the names of the bundled modules.
+ */
 export async function bundle(source, platform, minify = false) {
   await fs.access(source).catch(() => {
     throw new BuildError(`${source} does not exist`);
   });
   const { build: esbuild } = await needed('esbuild');
-  const resolveDir = path.dirname(path.resolve(source));
+  const directory = await projectOf(source);
   const made = await esbuild({
-    stdin: { contents: entry(path.resolve(source)), resolveDir, sourcefile: 'palisade-entry.js' },
+    stdin: {
+      contents: entry(path.resolve(source)),
+      resolveDir: path.dirname(path.resolve(source)),
+      sourcefile: 'palisade-entry.js',
+    },
+    // The paths in messages and in the bundle are relative to the project, so that the bundle does
+    // not depend on the place of the project.
+    absWorkingDir: directory,
     bundle: true,
     write: false,
     metafile: true,
@@ -32,9 +43,19 @@ export async function bundle(source, platform, minify = false) {
     logLevel: 'silent',
     plugins: [resolver(platform)],
   }).catch((error) => {
-    throw new BuildError((error.errors ?? [error]).map(readable).join('\n'));
+    throw new BuildError((error.errors ?? [error]).map((it) => readable(it, directory)).join('\n'));
   });
-  return { component: made.outputFiles[0].text, inputs: Object.keys(made.metafile.inputs) };
+  return { code: made.outputFiles[0].text, inputs: Object.keys(made.metafile.inputs) };
+}
+
+/** Returns the directory of the nearest `package.json`, or else that of the source. */
+export async function projectOf(source) {
+  const beside = path.dirname(path.resolve(source));
+  for (let at = beside; ; at = path.dirname(at)) {
+    const isProject = await fs.access(path.join(at, 'package.json')).then(() => true, () => false);
+    if (isProject) return at;
+    if (at === path.dirname(at)) return beside;
+  }
 }
 
 function entry(source) {
@@ -82,15 +103,26 @@ function resolver(platform) {
         contents: PREPARE,
         resolveDir: ROOT,
       }));
-      // One copy, also for an author who has none beside the source.
+      // One copy, also for an author who has none beside the source. Its place is not in the names.
       builder.onResolve({ filter: /^palisade-guest(\/component)?$/ }, ({ path: name }) => ({
-        path: path.join(ROOT, 'src', name.endsWith('component') ? 'component.js' : 'index.js'),
+        path: name.endsWith('component') ? 'src/component.js' : 'src/index.js',
+        namespace: 'palisade-guest',
+      }));
+      const inside = { filter: /^\./, namespace: 'palisade-guest' };
+      builder.onResolve(inside, ({ path: name, importer }) => ({
+        path: path.posix.join(path.posix.dirname(importer), name),
+        namespace: 'palisade-guest',
+      }));
+      builder.onLoad({ filter: /.*/, namespace: 'palisade-guest' }, async ({ path: name }) => ({
+        contents: await fs.readFile(path.join(ROOT, name)),
+        loader: 'js',
       }));
     },
   };
 }
 
-function readable({ text, message, location, notes }) {
+function readable({ text, message, location, notes }, directory) {
   if (!location) return text ?? message;
-  return `${location.file}:${location.line}: ${explained({ text, notes }, location.file)}`;
+  const importer = path.join(directory, location.file);
+  return `${location.file}:${location.line}: ${explained({ text, notes }, importer)}`;
 }

@@ -4,6 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { BuildError, definitions } from '../src/build.js';
+import { bundle } from '../src/bundle.js';
 
 const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'build-'));
 after(() => fs.rmSync(directory, { recursive: true }));
@@ -88,7 +89,7 @@ test('package that is not installed is named with its remedy', { skip: esbuild }
   await refusal("import 'absent/deep.js';", /`absent` is not installed: run `npm install absent`/);
   await refusal("import '@team/absent/a';", /@team\/absent` is not installed: run `npm install @/);
   installed('closed', { exports: { '.': './index.js' } }, { 'index.js': '' });
-  await refusal("import 'closed/deep.js';", /resolve "closed\/deep\.js".*\.\/deep\.js.*is not exported/);
+  await refusal("import 'closed/deep.js';", /"closed\/deep\.js".*\.\/deep\.js.*is not exported/);
   await refusal("import 'closed/deep.js';", /^(?!.*npm install)/);
   installed('open', { main: 'index.js' }, { 'index.js': '' });
   await refusal("import 'open/deep.js';", /plugin\.js:1: Could not resolve "open\/deep\.js"$/);
@@ -98,4 +99,15 @@ test('package that is not installed is named with its remedy', { skip: esbuild }
 test('package replaces a module of Node that has its name', { skip: esbuild }, async () => {
   installed('events', { main: 'index.js' }, { 'index.js': "module.exports = 'a package';" });
   assert.equal(await described("import value from 'events';", 'value'), 'a package');
+});
+
+test('bundle does not depend on the place of its project', { skip: esbuild }, async () => {
+  const codes = ['one', 'other/place'].map(async (place) => {
+    const project = path.join(directory, place);
+    fs.mkdirSync(path.join(project, 'src'), { recursive: true });
+    fs.writeFileSync(path.join(project, 'package.json'), '{}');
+    fs.writeFileSync(path.join(project, 'src/index.js'), `${HEAD}console.log(t);`);
+    return (await bundle(path.join(project, 'src/index.js'), 'sandbox')).code;
+  });
+  assert.equal(await codes[0], await codes[1]);
 });
