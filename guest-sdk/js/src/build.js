@@ -3,16 +3,19 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { bundle } from './bundle.js';
+import { bundle, projectOf } from './bundle.js';
+import { located } from './positions.js';
 import { BuildError, needed } from './refusal.js';
 
 export { BuildError } from './refusal.js';
 
 const WIT = fileURLToPath(new URL('../wit', import.meta.url));
+/** A place of the bundle as Node shows it. */
+const PLACE = /(?:file:\/\/)?[^\s()]*\/plugin\.mjs:(\d+)(?::(\d+))?/g;
 
 /** Returns the definitions of the tools, by loading the module in Node. */
 export async function definitions(source) {
-  const { code } = await bundle(source, 'node');
+  const { code, lines } = await bundle(source, 'node');
   const directory = await fs.mkdtemp(path.join(path.dirname(path.resolve(source)), '.palisade-'));
   try {
     const file = path.join(directory, 'plugin.mjs');
@@ -20,22 +23,37 @@ export async function definitions(source) {
     const { tool } = await import(pathToFileURL(file));
     return tool.definitions();
   } catch (error) {
-    // The bundle has its own copy of the class.
-    if (error?.constructor?.name === 'DefinitionError') throw new BuildError(error.message);
-    throw new BuildError(`${source} cannot be loaded: ${error?.stack ?? error}`);
+    const name = path.relative(await projectOf(source), path.resolve(source));
+    throw new BuildError(unloadable(name, error, lines));
   } finally {
     await fs.rm(directory, { recursive: true });
   }
 }
 
+/** Says why a module cannot be loaded, with the places in the author's sources. */
+function unloadable(name, error, lines) {
+  const frames = /^ +at .*\/plugin\.mjs:.*/gm;
+  const stack = error?.stack?.match(frames) ?? [];
+  const places = stack.map((frame) => located(frame, lines, PLACE));
+  const own = places.filter((place) => !/\bpalisade-(guest\/|entry\.js)/.test(place));
+  // The bundle has its own copy of the class.
+  if (error?.constructor?.name !== 'DefinitionError') {
+    return [`${name} cannot be loaded: ${error}`, ...own].join('\n');
+  }
+  const at = /([^\s()]+:\d+)\)?$/.exec(own[0] ?? '')?.[1];
+  return `${at ?? name}: ${error.message}`;
+}
+
 /** Builds a plugin, and returns its size and its definitions. */
 export async function build(source, output, { minify = false } = {}) {
   const described = await definitions(source);
-  const { code: jsSource, inputs } = await bundle(source, 'sandbox', minify);
+  const { code, lines, inputs } = await bundle(source, 'sandbox', minify);
   const { componentize } = await needed('componentize-qjs');
-  const options = { witPath: WIT, world: 'plugin', jsSource, sync: true };
+  const options = { witPath: WIT, world: 'plugin', jsSource: code, sync: true };
   const made = await componentize(options).catch((error) => {
-    throw new BuildError(`the plugin cannot be loaded in the sandbox's engine: ${error.message}`);
+    // The engine's own words for its steps say nothing about the source.
+    const reason = located(error.message, lines).replace(/^(?::? ?Failed to [^:]+: )+/, '').trim();
+    throw new BuildError(`the plugin cannot be loaded in the sandbox's engine: ${reason}`);
   });
   await fs.mkdir(path.dirname(path.resolve(output)), { recursive: true });
   await fs.writeFile(output, made.component);

@@ -3,16 +3,20 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { linesOf } from './lines.js';
 import { BuildError, needed } from './refusal.js';
 import { explained } from './unresolved.js';
 
 const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const SANDBOX = /^(palisade:tool|wasi:[a-z-]+)\//;
 
+// The text of `positions.js` that the lines of the bundle replace.
+const LINES = '"@palisade-lines@"';
+
 /**
  * Bundles the author's modules with the entry, for Node or for the sandbox.
  *
- * Returns the code and the names of the bundled modules.
+ * Returns the code, its lines for `located`, and the names of the bundled modules.
  */
 export async function bundle(source, platform, minify = false) {
   await fs.access(source).catch(() => {
@@ -29,9 +33,12 @@ export async function bundle(source, platform, minify = false) {
     // The paths in messages and in the bundle are relative to the project, so that the bundle does
     // not depend on the place of the project.
     absWorkingDir: directory,
+    outfile: path.join(directory, 'plugin.js'),
     bundle: true,
     write: false,
     metafile: true,
+    sourcemap: 'external',
+    sourcesContent: false,
     format: 'esm',
     // Of the variants of a package, that for a browser needs no module of Node. The bundler reads
     // the field `browser` for this platform only.
@@ -45,7 +52,11 @@ export async function bundle(source, platform, minify = false) {
   }).catch((error) => {
     throw new BuildError((error.errors ?? [error]).map((it) => readable(it, directory)).join('\n'));
   });
-  return { code: made.outputFiles[0].text, inputs: Object.keys(made.metafile.inputs) };
+  const [map, { text }] = made.outputFiles;
+  const lines = linesOf(JSON.parse(map.text));
+  // A minified bundle is to be small.
+  const code = minify ? text : text.replace(LINES, () => JSON.stringify(lines));
+  return { code, lines, inputs: Object.keys(made.metafile.inputs) };
 }
 
 /** Returns the directory of the nearest `package.json`, or else that of the source. */

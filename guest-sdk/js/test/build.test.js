@@ -3,12 +3,15 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { BuildError, definitions } from '../src/build.js';
+import { BuildError, build, definitions } from '../src/build.js';
 import { bundle } from '../src/bundle.js';
+import { located } from '../src/positions.js';
 
 const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'build-'));
 after(() => fs.rmSync(directory, { recursive: true }));
 const esbuild = await import('esbuild').then(() => false, () => 'esbuild is not installed: run `npm install`');
+
+const engine = await import('componentize-qjs').then(() => false, () => 'there is no engine');
 
 function source(text, name = 'plugin.js') {
   const file = path.join(directory, name);
@@ -34,6 +37,7 @@ async function described(imports, expression) {
   return made.description;
 }
 
+const TOOL = "{ name: 'a', description: 'A.', sideEffects: 'none', run() {} }";
 const HEAD = "import { t, tool } from 'palisade-guest';\n";
 
 test('definitions are read before the component is made', { skip: esbuild }, async () => {
@@ -110,4 +114,52 @@ test('bundle does not depend on the place of its project', { skip: esbuild }, as
     return (await bundle(path.join(project, 'src/index.js'), 'sandbox')).code;
   });
   assert.equal(await codes[0], await codes[1]);
+});
+
+test('faults of a definition have the line of its call', { skip: esbuild }, async () => {
+  const tool = "tool({\n  name: 'a', description: 'A.'";
+  const run = 'run() {} });';
+  await refusal(`${HEAD}\n${tool}, sideEffects: 'reads', ${run}`, /^plugin\.js:3: a: `sideEffects/);
+  await refusal(`${HEAD}\n\n${tool}, input: { a: 5 }, ${run}`, /^plugin\.js:4: a: `input` is/);
+  await refusal(`${HEAD}\nt.enum();`, /^plugin\.js:3: t\.enum takes/);
+  await refusal('\nconst x = 1;', /^plugin\.js: no tool is defined/);
+});
+
+test('faults while a module is loaded have its lines', { skip: esbuild }, async () => {
+  source('\n\nexport function fail() {\n  return undefined.x;\n}', 'helper.ts');
+  const calls = '[1]\n  .map((x) => x)\n  .map(() => fail());';
+  const text = `import { fail } from './helper.ts';\n\n${calls}`;
+  await refusal(text, /^plugin\.js cannot be loaded: TypeError: .*\n +at fail \(helper\.ts:4\)\n/);
+  await refusal(text, /helper\.ts:4\)\n +at plugin\.js:5\n/);
+  await refusal(text, /^(?!.*(plugin\.mjs|node:|palisade-))/s);
+  await refusal("\nthrow 'a text';", /^plugin\.js cannot be loaded: a text$/);
+});
+
+test('fault that only the engine finds has its line', { skip: esbuild || engine }, async () => {
+  const file = source(`${HEAD}\n\nnew URL('https://a.example');\ntool(${TOOL});`);
+  await assert.rejects(
+    build(file, path.join(directory, 'plugin.wasm')),
+    /sandbox's engine: Error: URL is not defined\n +at <anonymous> \(plugin\.js:4\)$/,
+  );
+});
+
+test('places of the bundle become those of the sources', { skip: esbuild }, async () => {
+  const failing = 'export function first() {\n  return Math\n\n    .absent; }';
+  installed('failing', { type: 'module', main: 'index.js' }, { 'index.js': `\n${failing}` });
+  const calls = "// A comment.\nfirst('\\n');\n[1]\n  .map(first);\n";
+  const text = `import { first } from 'failing';\n${calls}`;
+  const { code, lines } = await bundle(source(text), 'sandbox');
+  const rows = code.split('\n');
+  const placed = (part) => {
+    const at = rows.findIndex((row) => row.includes(part));
+    return located(`componentize-qjs:user.js:${at + 1}:${rows[at].indexOf(part) + 1}`, lines);
+  };
+  assert.equal(placed('first("\\n")'), 'plugin.js:3');
+  assert.equal(placed('[1].map(first)'), 'plugin.js:4');
+  assert.equal(placed('map(first)'), 'plugin.js:5');
+  assert.equal(placed('return Math.absent'), 'node_modules/failing/index.js:3');
+  assert.match(placed('function serve('), /^palisade-guest\/src\/component\.js:\d+$/);
+  assert.ok(code.includes(JSON.stringify(lines)));
+  // Without a build there are no lines.
+  assert.equal(located('componentize-qjs:user.js:5'), 'componentize-qjs:user.js:5');
 });
