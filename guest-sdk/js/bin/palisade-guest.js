@@ -1,15 +1,18 @@
 #!/usr/bin/env node
-/** Builds plugins: `npx palisade-guest build src/index.js -o out.wasm`. */
+/** Builds plugins: `npx palisade-guest build -o out.wasm`. */
 
+import fs from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { BuildError, build, definitions } from '../src/build.js';
 
-const USAGE = `Usage: palisade-guest build SRC [-o OUT.wasm] [--minify]
-       palisade-guest definitions SRC
+const USAGE = `Usage: palisade-guest build [SRC] [-o OUT.wasm] [--minify]
+       palisade-guest definitions [SRC]
 
 build        Make a plugin of a JavaScript or TypeScript module
-definitions  Print the definitions of its tools as JSON`;
+definitions  Print the definitions of its tools as JSON
+
+Without SRC, the module is the \`main\` of ./package.json.`;
 
 async function main() {
   const { values, positionals } = parseArgs({
@@ -20,11 +23,12 @@ async function main() {
       help: { type: 'boolean', short: 'h', default: false },
     },
   });
-  const [command, source] = positionals;
-  if (values.help || source === undefined || !['build', 'definitions'].includes(command)) {
+  const [command, named] = positionals;
+  if (values.help || !['build', 'definitions'].includes(command)) {
     (values.help ? console.log : console.error)(USAGE);
     return values.help ? 0 : 2;
   }
+  const source = named ?? (await mainModule());
   if (command === 'definitions') {
     const plain = (text) => (text ? JSON.parse(text) : undefined);
     const described = await definitions(source);
@@ -39,6 +43,26 @@ async function main() {
   const packages = built.packages.join(', ') || 'none';
   console.log(`${output}: ${(built.size / 1e6).toFixed(1)} MB in ${((Date.now() - begun) / 1000).toFixed(0)} s; tools: ${tools}; packages: ${packages}`);
   return 0;
+}
+
+/** Returns the module that the project names, as `palisade build` does. */
+async function mainModule() {
+  const text = await fs.readFile('package.json', 'utf8').catch(() => {
+    throw new BuildError('there is no package.json here: name the module with the tools');
+  });
+  const { main } = parsed(text);
+  if (typeof main === 'string') return main;
+  throw new BuildError(
+    'package.json has no `main`: the module with the tools, such as `src/index.js`',
+  );
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text) ?? {};
+  } catch (error) {
+    throw new BuildError(`package.json is not JSON: ${error.message}`);
+  }
 }
 
 try {

@@ -5,6 +5,7 @@ import { DefinitionError, ToolError, fromThrown } from './errors.js';
 import { useFiles } from './files.js';
 import { defineGlobals } from './globals.js';
 import { stringify } from './output.js';
+import { located } from './positions.js';
 import { allTools, argumentsOf, toolNamed } from './tool.js';
 import { Workspace } from './sandbox-files.js';
 
@@ -13,7 +14,7 @@ const MAX_MESSAGE = 4 * 1024;
 
 /** Prepares the engine. Runs before the author's modules. */
 export function prepare(host, wasi) {
-  defineGlobals((level, message) => host.log(level, message), wasi.randomBytes);
+  defineGlobals((level, message) => host.log(level, located(message)), wasi.randomBytes);
   useFiles(new Workspace(wasi.preopens));
 }
 
@@ -42,8 +43,10 @@ function report(thrown, host) {
   if (isMeant && thrown.cause === undefined) return;
   const level = isMeant ? 'debug' : 'error';
   for (let error = thrown; error !== undefined; error = error?.cause) {
-    const stack = error?.stack ? `${error}\n${error.stack}`.trimEnd() : String(error);
-    for (let at = 0; at < stack.length; at += MAX_MESSAGE) host.log(level, stack.slice(at, at + MAX_MESSAGE));
+    const stack = error?.stack ? located(`${error}\n${error.stack}`.trimEnd()) : String(error);
+    for (let at = 0; at < stack.length; at += MAX_MESSAGE) {
+      host.log(level, stack.slice(at, at + MAX_MESSAGE));
+    }
   }
 }
 

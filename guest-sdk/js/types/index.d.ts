@@ -90,7 +90,22 @@ export class Context {
   readonly filesModified: string[];
 }
 
-export interface ToolOptions<I extends Members | Type<any, Optional> | object, O> {
+/** The results that an output accepts. They are only read, so that lists may be constant. */
+export type Returned<O> = O extends Members | Type<any, Optional>
+  ? Constant<Infer<O>> | Output
+  : unknown;
+
+type Constant<T> = T extends readonly (infer V)[]
+  ? readonly Constant<V>[]
+  : T extends object
+    ? { readonly [K in keyof T]: Constant<T[K]> }
+    : T;
+
+export interface ToolOptions<
+  I extends Members | Type<any, Optional> | object,
+  O,
+  R extends Returned<O> = Returned<O>,
+> {
   /** `^[a-z][a-z0-9_]{0,63}$` */
   name: string;
   /** The purpose of the tool and when to use it, for the model that decides. */
@@ -105,7 +120,7 @@ export interface ToolOptions<I extends Members | Type<any, Optional> | object, O
   idempotent?: boolean;
   timeoutMs?: number;
   metadata?: Record<string, unknown>;
-  run(input: Infer<I>, context: Context): O extends Members | Type<any, Optional> ? Infer<O> | Output : unknown;
+  run(input: Infer<I>, context: Context): R;
 }
 
 /** A tool: callable as its function, with its definition. */
@@ -115,9 +130,13 @@ export interface Tool<I> {
   readonly definition: Definition;
 }
 
-export function tool<I extends Members | Type<any, Optional> | object = {}, O = undefined>(
-  options: ToolOptions<I, O>,
-): Tool<I>;
+// The type of the result is a parameter of its own, since the compiler widens the returned strings
+// before it knows the output. As a constant type they keep their values.
+export function tool<
+  I extends Members | Type<any, Optional> | object = {},
+  O = undefined,
+  const R extends Returned<O> = Returned<O>,
+>(options: ToolOptions<I, O, R>): Tool<I>;
 
 /** Files of the workspace. Paths are relative to it. */
 export const files: {
