@@ -126,7 +126,8 @@ fn compiled(world: &World, number: usize, after: Duration, outcomes: &mut Outcom
     install(world, number);
     killed(list(world), after);
     let entries = entries(&cache(world));
-    let builder = crate::host_builder()
+    // With code of either kind, as the program.
+    let builder = palisade::Host::builder()
         .workspace(world.root())
         .shipped(Shipped::LeftOut)
         .plugins(world.plugins());
