@@ -86,7 +86,9 @@ pub(crate) struct Response {
 }
 
 /// The place of a request of the server that waits for a response.
-pub(crate) struct Place(#[allow(dead_code, reason = "held, and nothing else")] OwnedSemaphorePermit);
+pub(crate) struct Place(
+    #[allow(dead_code, reason = "held, and nothing else")] OwnedSemaphorePermit,
+);
 
 /// What a connection has received.
 #[derive(Clone)]

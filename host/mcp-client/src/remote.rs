@@ -221,12 +221,7 @@ impl Shared {
 
     /// Passes on the message of a text, and says whether it is the response to a request, or ends
     /// the connection.
-    async fn take(
-        self: &Arc<Self>,
-        text: &[u8],
-        place: Option<Place>,
-        id: &RequestId,
-    ) -> Response {
+    async fn take(self: &Arc<Self>, text: &[u8], place: Option<Place>, id: &RequestId) -> Response {
         let message = self.inbox.take(text, place);
         if self.inbox.fault().get().is_some() {
             self.over.cancel();

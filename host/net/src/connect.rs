@@ -76,7 +76,9 @@ pub(crate) async fn connect(
     let addresses = addresses(&target.host, destinations, network.resolver()).await?;
     let stream = connect_to(&addresses, target.port).await?;
     if destinations == Destinations::Elsewhere && is_of_this_machine(&stream) {
-        return Err(NetRefused::Address { host: target.host.clone(), found: addresses.len() }.into());
+        return Err(
+            NetRefused::Address { host: target.host.clone(), found: addresses.len() }.into()
+        );
     }
     // A request is written at once, so that waiting for more data would only delay it.
     let _ = stream.set_nodelay(true);

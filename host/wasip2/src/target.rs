@@ -40,7 +40,7 @@ impl Target {
             return Ok(found);
         }
         note(&format!(
-            "making the standard library for {TARGET}, which the toolchain lacks: this takes some minutes, once"
+            "making the standard library for {TARGET}, which the toolchain lacks: this takes some minutes, once; `rustup target add {TARGET}` is quicker where rustup reaches its server"
         ));
         let started = Instant::now();
         let made = Sysroot::make(toolchain, home);

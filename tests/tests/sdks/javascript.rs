@@ -61,7 +61,8 @@ fn javascript_specimen_keeps_the_promises() {
     let (source, plugin) = (made.path().join("specimen.js"), made.path().join("specimen.wasm"));
     fs::copy(toolchain::repository("tests/sdks/javascript/specimen.js"), &source).unwrap();
     toolchain::run(&mut sdk.build(&source, &plugin));
-    let crash = Crash { logged: "at run (specimen.js:", shown: "TypeError: cannot read property 'absent'" };
+    let crash =
+        Crash { logged: "at run (specimen.js:", shown: "TypeError: cannot read property 'absent'" };
     promises::are_kept(&plugin, &crash);
     promises::random_numbers_differ(&plugin);
     // Faults are named before the component is made.
@@ -72,6 +73,7 @@ fn javascript_specimen_keeps_the_promises() {
 }
 
 fn own_tests(sdk: &Sdk) {
-    let files = ["tool", "globals", "build", "types", "command"].map(|name| format!("test/{name}.test.js"));
+    let files =
+        ["tool", "globals", "build", "types", "command"].map(|name| format!("test/{name}.test.js"));
     toolchain::run(Command::new("node").arg("--test").args(files).current_dir(&sdk.directory));
 }

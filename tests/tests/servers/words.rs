@@ -212,6 +212,13 @@ fn server_is_removed_with_its_table_and_its_approval() {
     let said = "delete its table `[mcp.servers.scripted]` in ~/.config/palisade/palisade.toml";
     let revoked = revoke();
     assert!(revoked.contains(said), "{revoked}");
+    assert!(!revoked.contains("Rules"), "{revoked}");
+    approve(&world);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let rule = "\n[confirm.tools]\n\"mcp/scripted/echo\" = \"auto\"\n";
+    std::fs::write(&file, text + rule).unwrap();
+    let revoked = revoke();
+    assert!(revoked.contains("`confirm.tools.mcp/scripted/echo`"), "{revoked}");
     approve(&world);
     std::fs::write(&file, "").unwrap();
     let revoked = revoke();

@@ -95,9 +95,7 @@ impl<'a> Installing<'a> {
     pub(super) fn install(&self, asking: &Asking<'_>, looked: &Looked) -> Result<Exit, Failure> {
         let exit = match looked.review.state {
             State::Approved if looked.review.obstacles().is_empty() => Exit::Ok,
-            _ => {
-                ask_for(self.common, asking, &looked.plugin, &looked.review)?
-            }
+            _ => ask_for(self.common, asking, &looked.plugin, &looked.review)?,
         };
         if exit != Exit::Ok {
             return Ok(exit);

@@ -166,7 +166,7 @@ pub(super) fn revoke(common: &Common, args: &McpRevoke) -> Result<Exit, Failure>
         true => {
             let text = format!(
                 "`{name}` is no longer approved. A program that runs already keeps its tools until it is started again.\n{}",
-                removal(common, &name)
+                left_over(common, &name)
             );
             output::text(&output::prose(&text))?;
             Ok(Exit::Ok)
@@ -175,17 +175,25 @@ pub(super) fn revoke(common: &Common, args: &McpRevoke) -> Result<Exit, Failure>
     }
 }
 
-/// Returns how a server that is still configured is removed. Empty if it is not configured, or if
-/// the configuration cannot be read.
-fn removal(common: &Common, name: &ServerName) -> String {
-    let is_there = |settings: Settings| servers::named(&settings, name.as_str()).is_some();
-    match setup::settings(common).is_ok_and(is_there) {
-        true => {
-            let own = setup::own_place(common);
-            format!("To remove the server, delete its table `[mcp.servers.{name}]` {own}.")
-        }
-        false => String::new(),
+/// Returns what stays in the configuration after a revocation: the table of the server, and rules for
+/// its tools. Empty if there is nothing, or if the configuration cannot be read.
+fn left_over(common: &Common, name: &ServerName) -> String {
+    let Ok(settings) = setup::settings(common) else { return String::new() };
+    let mut lines = Vec::new();
+    if servers::named(&settings, name.as_str()).is_some() {
+        let own = setup::own_place(common);
+        lines.push(format!("To remove the server, delete its table `[mcp.servers.{name}]` {own}."));
     }
+    let tools = format!("mcp/{name}/");
+    let rules = settings.of_tools().filter(|rule| rule.tool.starts_with(&tools));
+    let rules: Vec<String> = rules.map(|rule| format!("`{}`", rule.key())).collect();
+    if !rules.is_empty() {
+        lines.push(format!(
+            "Rules for its tools stay, and hold again once it is approved: {}.",
+            elided(&rules.join(", "), 512)
+        ));
+    }
+    lines.join("\n")
 }
 
 /// Returns the approvals, in which this run may write.
