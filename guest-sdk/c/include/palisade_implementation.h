@@ -86,8 +86,38 @@ void *palisade_alloc(size_t size) {
     return memory;
 }
 
+/* The length of the UTF-8 character that begins here, or 0 if none does (RFC 3629, section 4). */
+static size_t palisade__character(const unsigned char *at) {
+    size_t size = at[0] < 0x80 ? 1 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
+    if ((at[0] >= 0x80 && at[0] < 0xc2) || at[0] > 0xf4) return 0;
+    unsigned char least = at[0] == 0xe0 ? 0xa0 : at[0] == 0xf0 ? 0x90 : 0x80;
+    unsigned char most = at[0] == 0xed ? 0x9f : at[0] == 0xf4 ? 0x8f : 0xbf;
+    if (size > 1 && (at[1] < least || at[1] > most)) return 0;
+    for (size_t next = 2; next < size; next++) {
+        if ((at[next] & 0xc0) != 0x80) return 0;
+    }
+    return size;
+}
+
+/* The text with U+FFFD for each byte that is no UTF-8: the host ends a call with other text. */
+static const char *palisade__valid(const char *text) {
+    const unsigned char *from = (const unsigned char *)text;
+    size_t size;
+    while (*from && (size = palisade__character(from))) from += size;
+    if (!*from) return text;
+    char *valid = palisade_alloc(strlen(text) * 3 + 1), *to = valid;
+    for (from = (const unsigned char *)text; *from; from += size ? size : 1) {
+        size = palisade__character(from);
+        memcpy(to, size ? (const char *)from : "\xEF\xBF\xBD", size ? size : 3);
+        to += size ? size : 3;
+    }
+    *to = 0;
+    return valid;
+}
+
 static palisade__str palisade__of(const char *text) {
-    palisade__str result = {text ? text : "", text ? strlen(text) : 0};
+    const char *valid = palisade__valid(text ? text : "");
+    palisade__str result = {valid, strlen(valid)};
     return result;
 }
 
@@ -434,15 +464,19 @@ void palisade_file_error(palisade_output *out, const char *path) {
 
 void palisade_log(palisade_level level, const char *format, ...) {
     PALISADE__FORMATTED(text, format);
-    palisade__log((int32_t)level, text, strlen(text));
+    palisade__str valid = palisade__of(text);
+    palisade__log((int32_t)level, valid.ptr, valid.len);
 }
 
 void palisade_progress(double done, double total, const char *message) {
-    size_t size = message ? strlen(message) : 0;
-    palisade__progress(done, total >= 0, total, message != NULL, message ? message : "", size);
+    palisade__str valid = palisade__of(message);
+    palisade__progress(done, total >= 0, total, message != NULL, valid.ptr, valid.len);
 }
 
-void palisade_emit(const char *chunk) { palisade__emit(chunk, strlen(chunk)); }
+void palisade_emit(const char *chunk) {
+    palisade__str valid = palisade__of(chunk);
+    palisade__emit(valid.ptr, valid.len);
+}
 
 bool palisade_cancelled(void) { return palisade__cancelled() != 0; }
 

@@ -153,12 +153,24 @@ static void files_are_read_whole(void) {
     CHECK(!palisade_write_file("absent/file", "", 0));
 }
 
+static void text_that_is_no_utf8_is_replaced(void) {
+#define FFFD "\xEF\xBF\xBD"
+    SAME(palisade__valid("caf\xe9 au"), "caf" FFFD " au");
+    SAME(palisade__valid("\xc3\xa9\xf0\x9f\x98\x80"), "\xc3\xa9\xf0\x9f\x98\x80");
+    SAME(palisade__valid("\xe9"), FFFD);
+    SAME(palisade__valid("\xc0\x80"), FFFD FFFD);
+    SAME(palisade__valid("\xed\xa0\x80x"), FFFD FFFD FFFD "x");
+    SAME(palisade__valid("\xf4\x90\x80\x80"), FFFD FFFD FFFD FFFD);
+    SAME(palisade__valid("\xf5\xc1"), FFFD FFFD);
+}
+
 int main(void) {
     members_are_read();
     other_types_count_as_absent();
     broken_json_is_survived();
     elements_are_read();
     blocks_are_returned();
+    text_that_is_no_utf8_is_replaced();
     messages_are_recorded_and_cancellation_is_seen();
     errors_keep_their_kind();
     files_are_read_whole();
