@@ -1,6 +1,6 @@
 //! Inputs drawn from a schema: valid ones, with ordinary and with hostile values.
 
-use super::seeds::{HOSTILE, PATHS, WORDS};
+use super::seeds::{FORMATS, HOSTILE, PATHS, WORDS};
 use palisade::Definition;
 use serde_json::{Map, Value, json};
 
@@ -198,6 +198,11 @@ impl<'a> Drawing<'a> {
             return if hostile { "../outside".to_owned() } else { self.path() };
         }
         let hostile = self.manner == Manner::Hostile && self.dice.one_in(2);
+        let format = schema.get("format").and_then(Value::as_str);
+        let known = FORMATS.iter().find(|(name, _)| Some(*name) == format);
+        if let (Some((_, values)), false) = (known, hostile) {
+            return self.dice.pick(values).unwrap_or_default().to_owned();
+        }
         let text = if hostile { self.dice.pick(&HOSTILE) } else { self.dice.pick(&WORDS) };
         let mut text = text.unwrap_or_default().to_owned();
         let bound = |key: &str| schema.get(key).and_then(Value::as_u64);
@@ -252,6 +257,24 @@ mod tests {
         for input in all(3) {
             assert!(definition.validate_params(&input).is_ok(), "{input}");
         }
+    }
+
+    #[test]
+    fn text_of_a_known_format_has_it() {
+        let schema = json!({
+            "type": "object",
+            "required": ["day"],
+            "properties": {"day": {"type": "string", "format": "date"}}
+        });
+        let definition = definition(schema);
+        let mut dice = Dice::new(1);
+        let days = FORMATS.iter().find(|(name, _)| *name == "date").unwrap().1;
+        for _ in 0..20 {
+            let drawn = input(&definition, &mut dice, Manner::Ordinary).unwrap();
+            assert!(days.contains(&drawn["day"].as_str().unwrap()), "{drawn}");
+        }
+        let hostile = (0..20).map(|_| input(&definition, &mut dice, Manner::Hostile).unwrap());
+        assert!(hostile.filter(|it| !days.contains(&it["day"].as_str().unwrap())).count() > 0);
     }
 
     #[test]

@@ -40,3 +40,18 @@ pub(super) fn files() -> Files {
         ("bytes.bin".to_owned(), Content::of((0..=255).collect())),
     ])
 }
+
+/// Values of the formats of texts that JSON Schema names (draft 2020-12, validation, section 7.3).
+/// Schemas do not check them, and tools read them.
+pub(super) const FORMATS: [(&str, &[&str]); 10] = [
+    ("date", &["2026-02-28", "2024-02-29", "1970-01-01", "9999-12-31"]),
+    ("date-time", &["2026-02-28T12:30:00Z", "2024-02-29T23:59:59.5+14:00", "1970-01-01T00:00:00Z"]),
+    ("time", &["12:30:00Z", "23:59:59.5+01:00", "00:00:00Z"]),
+    ("duration", &["P1D", "PT30M", "P1Y2M3DT4H5M6S"]),
+    ("email", &["a@example.org", "first.last+tag@mail.example.com"]),
+    ("hostname", &["example.org", "a-b.example", "localhost"]),
+    ("ipv4", &["192.0.2.1", "127.0.0.1", "0.0.0.0"]),
+    ("ipv6", &["2001:db8::1", "::1", "::"]),
+    ("uri", &["https://example.org/a?b=c#d", "mailto:a@example.org", "file:///a"]),
+    ("uuid", &["123e4567-e89b-12d3-a456-426614174000", "00000000-0000-0000-0000-000000000000"]),
+];
