@@ -45,10 +45,14 @@ pub(crate) fn failure(error: &JsError, indent: u32, context: &mut Context) -> Ou
             (format!("the program was ended: {limit}"), None)
         }
         Ok(native) => {
-            let name = class(error, context).unwrap_or_else(|| kind(native.kind()).to_owned());
-            (format!("{name}: {}", native.message()), place(error, indent, context))
+            let message = native.message();
+            let (name, place) = match class(error, context) {
+                Some(class) => (class, line(error, context)),
+                None => (kind(native.kind()).to_owned(), place(error, message, indent)),
+            };
+            (format!("{name}: {message}"), place)
         }
-        Err(_) => (thrown(error, context), place(error, indent, context)),
+        Err(_) => (thrown(error, context), place(error, "", indent)),
     };
     let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
     let printed = printed();
@@ -91,15 +95,18 @@ fn thrown(error: &JsError, context: &mut Context) -> String {
     format!("the program threw {text}")
 }
 
-/// Returns the place of an error in the program.
-fn place(error: &JsError, indent: u32, context: &mut Context) -> Option<String> {
-    let line = own(error, "line", context).and_then(|line| line.as_number());
-    if let Some(line) = line.filter(|line| *line > 0.0) {
-        return Some(format!("line {line}"));
-    }
-    // The engine tells places in its text alone, the innermost first: `    at f (program:3:5)`.
+/// Returns the place of the failed call that an error is about.
+fn line(error: &JsError, context: &mut Context) -> Option<String> {
+    let line = own(error, "line", context)?.as_number().filter(|line| *line > 0.0)?;
+    Some(format!("line {line}"))
+}
+
+/// Returns the place of an error in the program. The engine tells it in its text alone, after the
+/// message and the innermost first: `    at f (program:3:5)`.
+fn place(error: &JsError, message: &str, indent: u32) -> Option<String> {
     let text = error.to_string();
-    let (line, column) = text.lines().find_map(position)?;
+    let (_, trace) = text.split_once(message)?;
+    let (line, column) = trace.lines().find_map(position)?;
     // For some errors the engine tells the beginning of its text, before the program.
     (line > 1 || column > indent).then(|| shown(line, column, indent))
 }

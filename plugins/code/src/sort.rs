@@ -1,9 +1,9 @@
-//! `sort` and `toSorted` of arrays and typed arrays with a merge sort: that of the engine ends the whole
-//! guest where a comparator contradicts itself, as `() => 0.5 - Math.random()` does.
+//! `sort` and `toSorted` of arrays and typed arrays with a merge sort: that of the engine ends the
+//! whole guest where a comparator contradicts itself, as `() => 0.5 - Math.random()` does.
 
 use crate::engine::function;
 use boa_engine::object::FunctionObjectBuilder;
-use boa_engine::object::builtins::JsArray;
+use boa_engine::object::builtins::{JsArray, JsTypedArray};
 use boa_engine::property::PropertyDescriptor;
 use boa_engine::{
     Context, JsArgs, JsNativeError, JsObject, JsResult, JsString, JsValue, NativeFunction,
@@ -59,7 +59,7 @@ fn typed_in_place(
     comparator: Option<&JsObject>,
     context: &mut Context,
 ) -> JsResult<JsValue> {
-    let list = this.to_object(context)?;
+    let list: JsObject = JsTypedArray::from_object(this.to_object(context)?)?.into();
     let items = (0..length(&list, context)?).map(|index| list.get(index, context));
     let items = items.collect::<JsResult<_>>()?;
     for (index, item) in sorted(items, comparator, context)?.into_iter().enumerate() {
@@ -73,10 +73,8 @@ fn typed_copied(
     comparator: Option<&JsObject>,
     context: &mut Context,
 ) -> JsResult<JsValue> {
-    let slice = this.to_object(context)?.get(js_string!("slice"), context)?;
-    let slice = slice.as_callable();
-    let slice = slice.ok_or_else(|| JsNativeError::typ().with_message("this is no typed array"))?;
-    typed_in_place(&slice.call(this, &[], context)?, comparator, context)
+    let copy = JsTypedArray::from_object(this.to_object(context)?)?.slice(None, None, context)?;
+    typed_in_place(&copy.into(), comparator, context)
 }
 
 fn in_place(this: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
