@@ -214,8 +214,8 @@ impl ProtectedPaths {
 
     /// Returns the protected paths of a directory beneath this one, with all rules of this one.
     /// `root` is its absolute path without symbolic links, and `path` the one relative to this
-    /// directory. Path rules stay relative to this directory. Once the directory beneath has left its
-    /// path, nothing in it is permitted.
+    /// directory. Path rules stay relative to this directory. Once the directory beneath has left
+    /// its path, nothing in it is permitted.
     ///
     /// # Errors
     ///

@@ -146,8 +146,8 @@ fn optimized_only_waits_for_optimised_code() {
     assert_eq!(code(&world), (0, 1));
 }
 
-/// Returns a plugin that recurses this deep, through a function with so many branches as the loop of
-/// an interpreter has.
+/// Returns a plugin that recurses this deep, through a function with as many branches as the loop
+/// of an interpreter has.
 fn recursing(tool: &str, depth: usize, branches: usize) -> Vec<u8> {
     let branch = |number: usize| {
         format!(

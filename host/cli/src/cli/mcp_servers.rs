@@ -175,8 +175,8 @@ pub(super) fn revoke(common: &Common, args: &McpRevoke) -> Result<Exit, Failure>
     }
 }
 
-/// Returns what stays in the configuration after a revocation: the table of the server, and rules for
-/// its tools. Empty if there is nothing, or if the configuration cannot be read.
+/// Returns the parts of the configuration that stay after a revocation: the table of the server, and
+/// rules for its tools. Empty if there are none, or if the configuration cannot be read.
 fn left_over(common: &Common, name: &ServerName) -> String {
     let Ok(settings) = setup::settings(common) else { return String::new() };
     let mut lines = Vec::new();

@@ -1,5 +1,5 @@
-//! A subdirectory of a workspace as the workspace of one plugin: the directory at this path, reached
-//! without links, under the rules of the workspace around it.
+//! A subdirectory of a workspace as the workspace of one plugin: the directory at this path,
+//! reached without links, under the rules of the workspace around it.
 
 use super::{Forbidden, ProtectedPaths, READ_DIRECTORY, Workspace};
 use crate::tool::text::first_deceptive;

@@ -1,6 +1,6 @@
-//! The place of a mounted directory in another one, whose rules hold for it. Other programs can move
-//! the directory while guests have it open, and what guests do is named by its path: once it has
-//! left its path, nothing in it is permitted.
+//! The place of a mounted directory in another one, whose rules hold for it. Questions and results
+//! name files by the path of the directory, and other programs can move it while guests have it
+//! open: once it has left its path, nothing in it is permitted.
 
 use super::ancestors::{Identity, PIN};
 use super::filter::place_in;

@@ -27,7 +27,8 @@ pub(in crate::cli) struct Approve {
     /// The directory of the plugin, if several directories have one of this name
     #[arg(long, value_name = "DIR")]
     pub(in crate::cli) source: Option<PathBuf>,
-    /// Approve the bytes with this digest, which --json prints, without asking; a plugin with more words than a terminal shows needs it
+    /// Approve the bytes with this digest, which --json prints, without asking; a plugin with more
+    /// words than a terminal shows needs it
     #[arg(long, value_name = "DIGEST")]
     pub(in crate::cli) digest: Option<String>,
     /// Print JSON: what there is to approve. Nothing is asked or approved
