@@ -59,19 +59,27 @@ impl Stage {
         Ok(stage)
     }
 
+    /// Compiles and optimises the plugins, so that a server that is watched compiles nothing in the
+    /// background, and checks that they are accepted.
     fn warm(&self) -> anyhow::Result<()> {
-        let mut list = served::bare(&self.program);
-        self.settle(&mut list);
-        let output = list
-            .arg("list")
-            .args(self.shared(Attended::Never))
-            .output()
-            .context("running the program")?;
-        let (listed, said) =
-            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        let is_there = output.status.success() && listed.contains("test_tool_with_progress");
+        self.run(&["cache", "warm"])?;
+        let (listed, said) = self.run(&["list"])?;
+        let is_there = listed.contains("test_tool_with_progress");
         ensure!(is_there, "`palisade list` does not accept the guests:\n{listed}{said}");
         Ok(())
+    }
+
+    /// Runs a subcommand, and returns its output and its messages.
+    fn run(&self, subcommand: &[&str]) -> anyhow::Result<(String, String)> {
+        let mut command = served::bare(&self.program);
+        self.settle(&mut command);
+        command.args(subcommand).args(self.shared(Attended::Never));
+        let output = command.output().context("running the program")?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (printed, said) = (text(&output.stdout), text(&output.stderr));
+        let name = subcommand.join(" ");
+        ensure!(output.status.success(), "`palisade {name}` fails:\n{printed}{said}");
+        Ok((printed, said))
     }
 
     /// Gives a program an environment without settings of this machine.
