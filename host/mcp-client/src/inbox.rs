@@ -161,6 +161,11 @@ impl Inbox {
         place.ok()?.ok().map(Place)
     }
 
+    /// Returns a place if one is free, without waiting: a single message is most often a response.
+    pub(crate) fn free_place(&self) -> Option<Place> {
+        self.places.clone().try_acquire_owned().ok().map(Place)
+    }
+
     /// Returns the response to a request of the server.
     fn respond(
         &self,
@@ -252,7 +257,7 @@ mod tests {
 
     /// Takes a message with a place, if one is free.
     fn take(inbox: &Inbox, text: &[u8]) -> Option<Taken> {
-        inbox.take(text, inbox.places.clone().try_acquire_owned().ok().map(Place))
+        inbox.take(text, inbox.free_place())
     }
 
     #[test]

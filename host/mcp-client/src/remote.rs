@@ -189,8 +189,7 @@ impl Shared {
             }
             text.extend_from_slice(&piece);
         }
-        let place = self.inbox.place().await;
-        Ok(self.take(&text, place, id).await)
+        Ok(self.take(&text, self.inbox.free_place(), id).await)
     }
 
     /// Reads a body that is a stream of messages, to the response.
