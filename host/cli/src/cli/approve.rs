@@ -14,6 +14,7 @@ use super::wrap::columns;
 use super::{hint, setup, trust, unconnected};
 use palisade::Host;
 use palisade::plugins::{Cause, Plugin};
+use palisade::tool::Digest;
 use palisade::tool::text::elided;
 use palisade_trust::{Keys, LockedPlugins, Obstacle, Review};
 use pending::Pending;
@@ -32,10 +33,6 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
         return Err(Failure::usage(
             "--yes approves what it names: add the names of plugins, or --all for each one that is new or has changed",
         ));
-    }
-    if let Some(digest) = &args.digest {
-        palisade_store::parse_digest(digest)
-            .map_err(|reason| Failure::usage(format!("--digest: {reason}")))?;
     }
     let settings = setup::settings(common)?;
     let locked = Arc::new(trust::of_all(common)?);
@@ -124,7 +121,7 @@ impl Run<'_> {
             Err(exit) => return Ok(exit),
         };
         tell_taken_names(self.host, plugin);
-        let digest = args.digest.as_deref();
+        let digest = args.digest.as_ref();
         let asking = Asking { of: Occasion::Choice, consent: args.consent, digest, position };
         match ask_for(self.common, &asking, plugin, &review)? {
             Exit::Ok => {}
@@ -169,7 +166,7 @@ pub(super) struct Asking<'a> {
     of: Occasion,
     consent: Consent,
     /// The only digest that is approved, if the command line names one.
-    digest: Option<&'a str>,
+    digest: Option<&'a Digest>,
     position: Position,
 }
 
@@ -189,6 +186,12 @@ impl Asking<'_> {
     pub(super) fn one(of: Occasion, consent: Consent) -> Self {
         Self { of, consent, digest: None, position: Position { index: 0, of: 1 } }
     }
+
+    /// Returns true if the command line says yes. A digest names the very bytes, and is a yes to
+    /// them.
+    fn is_answered(&self) -> bool {
+        self.consent.yes || self.digest.is_some()
+    }
 }
 
 /// Shows a plugin and asks about it, unless something forbids the approval. Success means yes.
@@ -203,7 +206,7 @@ pub(super) fn ask_for(
         output::problem("not approved:", &format!("`{name}`: {reason}"));
         Ok(Exit::Denied)
     };
-    let digest = review.entry.digest.to_string();
+    let digest = review.entry.digest;
     if asking.digest.is_some_and(|named| *named != digest) {
         return refused(&format!("it has the digest {digest}, and --digest names another one"));
     }
@@ -219,8 +222,7 @@ pub(super) fn ask_for(
             _ => Exit::Denied,
         });
     }
-    // A digest names the very bytes, and is a yes to them.
-    let answer = match asking.consent.yes || asking.digest.is_some() {
+    let answer = match asking.is_answered() {
         true => Ok(YesNo::Yes),
         false => prompt::yes_or_no(&question(plugin, asking.position)),
     };
@@ -269,7 +271,7 @@ pub(super) fn stops(asking: &Asking<'_>, obstacle: &Obstacle) -> bool {
     match obstacle {
         Obstacle::NewSigner { .. } => !asking.consent.new_signer,
         Obstacle::Rollback { .. } | Obstacle::Revoked => {
-            asking.consent.yes || asking.digest.is_some() || asking.of == Occasion::Update
+            asking.is_answered() || asking.of == Occasion::Update
         }
         _ => true,
     }

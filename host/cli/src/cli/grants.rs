@@ -103,15 +103,17 @@ pub(super) fn of_plugin(
 
 /// Returns the grants that a plugin has with its approval: they were given to its signer, or to
 /// these bytes. The approval is the only question about them.
-pub(super) fn with_approval(common: &Common, entry: &palisade_trust::Entry) -> Vec<String> {
+pub(super) fn with_approval(
+    common: &Common,
+    entry: &palisade_trust::Entry,
+) -> Result<Vec<String>, Failure> {
     let signer = entry.signer.as_ref().map(ToString::to_string);
     let is_of = |grants: &PluginEntry| match &grants.holder {
         Holder::Signer(key) => Some(key) == signer.as_ref(),
         Holder::Digest(digest) => *digest == entry.digest,
         Holder::Shipped => false,
     };
-    // A run whose grants cannot be read has ended before.
-    of_plugin(common, &entry.name, is_of).unwrap_or_default()
+    of_plugin(common, &entry.name, is_of)
 }
 
 /// Changes the grants of this run: under a lock, and atomically.

@@ -49,8 +49,7 @@ pub(super) fn approve(common: &Common, args: &McpApprove) -> Result<Exit, Failur
         output::json(&shown_json(&known, &offer))?;
         return Ok(Exit::Ok);
     }
-    let named = args.digest.as_deref().map(palisade_store::parse_digest).transpose();
-    let named = named.map_err(|error| Failure::usage(format!("--digest: {error}")))?;
+    let named = args.digest;
     if let Some(named) = named.filter(|named| *named != offer.digest()) {
         let digest = offer.digest();
         let line = format!("`{}`: its words have the digest {digest}, and not {named}", known.name);
@@ -175,8 +174,8 @@ pub(super) fn revoke(common: &Common, args: &McpRevoke) -> Result<Exit, Failure>
     }
 }
 
-/// Returns the parts of the configuration that stay after a revocation: the table of the server, and
-/// rules for its tools. Empty if there are none, or if the configuration cannot be read.
+/// Returns the parts of the configuration that stay after a revocation: the table of the server,
+/// and rules for its tools. Empty if there are none, or if the configuration cannot be read.
 fn left_over(common: &Common, name: &ServerName) -> String {
     let Ok(settings) = setup::settings(common) else { return String::new() };
     let mut lines = Vec::new();

@@ -36,9 +36,12 @@ pub(in crate::cli) fn text(
         None => text.push_str(&inspect::plugin_to_approve(plugin, room)),
     }
     text.push_str(&classes(plugin, room));
-    for grant in grants::with_approval(common, &review.entry) {
-        let line = format!("granted    with the approval it has `{grant}`");
-        text.push_str(&wrap::hanging(INDENT, "      ", &line, room));
+    let granted = match grants::with_approval(common, &review.entry) {
+        Ok(grants) => grants.iter().map(|it| format!("with the approval it has `{it}`")).collect(),
+        Err(_) => vec!["unknown: the grants cannot be read".to_owned()],
+    };
+    for grant in granted {
+        text.push_str(&wrap::hanging(INDENT, "      ", &format!("granted    {grant}"), room));
     }
     text.push_str(&wishes::text(common, plugin, None, room));
     if review.entry.is_installed() {
@@ -106,7 +109,7 @@ pub(in crate::cli) fn json(common: &Common, plugin: &Plugin, review: &Review) ->
         "tools": entry.tools.iter().map(|tool| json!({"name": tool.name, "class": tool.class})).collect::<Vec<_>>(),
         "signer": entry.signer.as_ref().map(ToString::to_string),
         "imports": entry.imports,
-        "grants": grants::with_approval(common, entry),
+        "grants": grants::with_approval(common, entry).ok(),
         "wishes": wishes::json(common, plugin, None),
         "words": review.words,
         "approved_words": review.former_words,

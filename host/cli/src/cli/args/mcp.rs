@@ -3,6 +3,8 @@
 use super::as_time;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use palisade::SideEffects;
+use palisade::tool::Digest;
+use palisade_store::parse_digest;
 
 #[derive(ClapArgs)]
 pub(in crate::cli) struct Mcp {
@@ -32,8 +34,8 @@ pub(in crate::cli) struct McpApprove {
     pub(in crate::cli) yes: bool,
     /// Approve the words with this digest, which --json prints, without asking; a server with more
     /// words than a terminal shows needs it
-    #[arg(long, value_name = "SHA256")]
-    pub(in crate::cli) digest: Option<String>,
+    #[arg(long, value_name = "SHA256", value_parser = parse_digest)]
+    pub(in crate::cli) digest: Option<Digest>,
     /// Print JSON: what the server offers. Nothing is asked or approved
     #[arg(long, conflicts_with = "yes")]
     pub(in crate::cli) json: bool,

@@ -2,6 +2,8 @@
 
 use super::trust::Consent;
 use clap::Args as ClapArgs;
+use palisade::tool::Digest;
+use palisade_store::parse_digest;
 use std::path::PathBuf;
 
 #[derive(ClapArgs)]
@@ -12,8 +14,8 @@ pub(in crate::cli) struct Add {
     #[arg(long)]
     pub(in crate::cli) name: Option<String>,
     /// Accept these bytes only: `sha256:` and 64 hexadecimal digits
-    #[arg(long, value_name = "DIGEST")]
-    pub(in crate::cli) digest: Option<String>,
+    #[arg(long, value_name = "DIGEST", value_parser = parse_digest)]
+    pub(in crate::cli) digest: Option<Digest>,
     #[command(flatten)]
     pub(in crate::cli) consent: Consent,
 }

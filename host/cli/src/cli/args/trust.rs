@@ -1,6 +1,8 @@
 //! The arguments of the subcommands about approvals and signatures.
 
 use clap::Args as ClapArgs;
+use palisade::tool::Digest;
+use palisade_store::parse_digest;
 use std::path::PathBuf;
 
 /// What a command line says in place of a person.
@@ -29,8 +31,8 @@ pub(in crate::cli) struct Approve {
     pub(in crate::cli) source: Option<PathBuf>,
     /// Approve the bytes with this digest, which --json prints, without asking; a plugin with more
     /// words than a terminal shows needs it
-    #[arg(long, value_name = "DIGEST")]
-    pub(in crate::cli) digest: Option<String>,
+    #[arg(long, value_name = "DIGEST", value_parser = parse_digest)]
+    pub(in crate::cli) digest: Option<Digest>,
     /// Print JSON: what there is to approve. Nothing is asked or approved
     #[arg(long, conflicts_with = "yes")]
     pub(in crate::cli) json: bool,
