@@ -61,7 +61,7 @@ export const dialog = (place) => ({
     const other = await place.asked();
     await page.waitForSelector(ARMED);
     // In the page, so that the click comes before the list is loaded again.
-    const clicked = page.evaluate(clickNextAtOnce);
+    const clicked = page.evaluate(clickAtOnce, '.next');
     await page.getByRole('button', { name: 'Allow for this session' }).click();
     await clicked;
     await page.waitForSelector(ARMED);
@@ -74,7 +74,7 @@ export const dialog = (place) => ({
   async keys_are_explained_where_they_work() {
     const page = await open(place);
     // In the page, so that a slow machine clicks in the first second as well.
-    const early = page.evaluate(clickAtOnce);
+    const early = page.evaluate(clickAtOnce, '[data-answer=allow]');
     const { question } = await place.asked();
     const said = await early;
     check(said.includes('first second'), `a click says why it does nothing: ${said}`);
@@ -189,30 +189,16 @@ async function open(place, view = '', more = {}) {
   return page;
 }
 
-/** Runs in the page: clicks *Allow once* as soon as it is there, and returns what is said then. */
-function clickAtOnce() {
+/** Runs in the page: clicks a button as soon as it is there, and returns the status after it. */
+function clickAtOnce(selector) {
   const dialog = document.querySelector('#question');
   return new Promise((resolve) => {
     new MutationObserver((changes, observer) => {
-      const button = dialog.querySelector('[data-answer=allow]');
+      const button = dialog.querySelector(selector);
       if (!button) return;
       observer.disconnect();
       button.click();
       resolve(dialog.querySelector('.status').textContent);
-    }).observe(dialog, { childList: true, subtree: true });
-  });
-}
-
-/** Runs in the page: clicks *Next question* as soon as it is there. */
-function clickNextAtOnce() {
-  const dialog = document.querySelector('#question');
-  return new Promise((resolve) => {
-    new MutationObserver((changes, observer) => {
-      const button = dialog.querySelector('.next');
-      if (!button) return;
-      observer.disconnect();
-      button.click();
-      resolve();
     }).observe(dialog, { childList: true, subtree: true });
   });
 }
