@@ -76,8 +76,8 @@ impl ProtectedPaths {
     ///
     /// # Errors
     ///
-    /// [`Forbidden::Outside`] if the directory does not lie in the mounted one any more, or that one
-    /// has left its path; [`Forbidden::Unknown`] if the system cannot tell, or the directory is
+    /// [`Forbidden::Outside`] if the directory does not lie in the mounted one any more, or that
+    /// one has left its path; [`Forbidden::Unknown`] if the system cannot tell, or the directory is
     /// moved all the time.
     #[doc(hidden)]
     pub fn place(&self, dir: BorrowedFd<'_>) -> Result<Option<String>, Forbidden> {

@@ -25,9 +25,9 @@ pub(crate) enum CodeTier {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CompileStrategy {
-    /// A plugin is ready after a quick compilation, and its calls run two to three times longer.
-    /// Its optimised code is compiled in the background and serves the calls from then on. A
-    /// process that ends within a second of loading leaves that to a later one.
+    /// A plugin is ready after a quick compilation, and its first calls run more slowly. Its
+    /// optimised code is compiled in the background and serves the calls from then on. A process
+    /// that ends within a second of loading leaves that to a later one.
     #[default]
     BaselineFirst,
     /// A plugin is ready once its optimised code is compiled.
