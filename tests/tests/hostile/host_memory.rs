@@ -5,6 +5,7 @@ use palisade::SideEffects;
 use palisade_tests::Case;
 use palisade_tests::guest::HOSTILE_ABUSE;
 use palisade_tests::oracle::{around, around_both};
+use palisade_tests::sample::sample_of;
 use serde_json::json;
 
 use super::{SHORT, abuse, case, raw};
@@ -86,7 +87,7 @@ fn empty_poll_fails_the_call() {
 #[test]
 fn unpermitted_write_uses_no_memory() {
     for how in ["zeroes", "blocking-zeroes", "write-unasked", "splice"] {
-        for amount in [u64::MAX, 1 << 40, 1 << 26] {
+        for &amount in &[1 << 26, u64::MAX, 1 << 40][..sample_of(3, 1)] {
             if how == "write-unasked" && amount > 1 << 26 {
                 continue;
             }

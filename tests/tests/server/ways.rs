@@ -8,6 +8,7 @@ use palisade_tests::guest::HOSTILE_EXPAND;
 use palisade_tests::mcp::{MODERN, modern};
 use palisade_tests::mcp_http::Answer;
 use palisade_tests::oracle::{Peak, turn};
+use palisade_tests::sample::sample_of;
 use palisade_tests::wat::{Told, Wat};
 use palisade_tests::{Program, World};
 use serde_json::{Value, json};
@@ -180,7 +181,7 @@ fn hostile_calls_are_bounded_by_every_way() {
         let ends = Sets(&done);
         let beside = scope.spawn(|| slowest(&api, &done));
         let mut whole = 0;
-        for _ in 0..8 {
+        for _ in 0..sample_of(8, 3) {
             let mut pick = || {
                 let way = Way::ALL[dice.roll(Way::ALL.len())];
                 (way, &cases[dice.roll(cases.len())])
