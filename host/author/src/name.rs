@@ -1,5 +1,8 @@
 //! The name of a new plugin, which is valid in every language, in every registry and for a model.
 
+mod modules;
+
+use crate::language::Language;
 use std::fmt;
 use std::str::FromStr;
 
@@ -39,6 +42,12 @@ pub enum NameError {
         /// The name.
         name: String,
     },
+    /// Python has a module of this name, and would import one of them in place of the other.
+    #[error("`{name}` is the name of a module of Python; add another word, such as `{name}-tool`")]
+    Module {
+        /// The name.
+        name: String,
+    },
 }
 
 impl PluginName {
@@ -52,6 +61,20 @@ impl PluginName {
     #[must_use]
     pub fn identifier(&self) -> String {
         self.0.replace('-', "_")
+    }
+
+    /// Returns the name if a project in this language can have it.
+    ///
+    /// # Errors
+    ///
+    /// [`NameError::Module`] for the name of a module that every plugin in Python has.
+    pub fn for_language(self, language: Language) -> Result<Self, NameError> {
+        match language {
+            Language::Python if modules::is_taken(&self.identifier()) => {
+                Err(NameError::Module { name: self.0 })
+            }
+            Language::Python | Language::Rust | Language::Js | Language::C => Ok(self),
+        }
     }
 }
 
@@ -121,6 +144,18 @@ mod tests {
             let refused = name.parse::<PluginName>().map_err(|error| error.to_string());
             assert!(refused.is_err_and(|it| it.contains("reserved")), "{name}");
         }
+    }
+
+    #[test]
+    fn name_of_a_python_module_is_refused_in_python_alone() {
+        for name in ["json", "sre-parse", "palisade-guest"] {
+            let name: PluginName = name.parse().expect("it is accepted");
+            let refused = name.clone().for_language(Language::Python);
+            assert_eq!(refused, Err(NameError::Module { name: name.to_string() }));
+            assert_eq!(name.clone().for_language(Language::Js), Ok(name));
+        }
+        let name: PluginName = "json-tool".parse().expect("it is accepted");
+        assert_eq!(name.clone().for_language(Language::Python), Ok(name));
     }
 
     #[test]

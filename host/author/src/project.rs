@@ -55,7 +55,7 @@ pub struct Project {
 ///
 /// [`NewError`] if the name is not accepted, the directory has files, or a file cannot be written.
 pub fn create(directory: &Path, language: Language, sdk: &Sdk) -> Result<Project, NewError> {
-    let name = name_of(directory)?;
+    let name = name_of(directory, language)?;
     refuse_files(directory)?;
     let mut files = Vec::new();
     for (path, text) in template::files(language) {
@@ -66,14 +66,14 @@ pub fn create(directory: &Path, language: Language, sdk: &Sdk) -> Result<Project
     Ok(Project { name, directory: directory.to_owned(), language, files })
 }
 
-/// Returns the name of the project in a directory, if the name is accepted.
+/// Returns the name of the project in a directory, if the language accepts it.
 ///
 /// # Errors
 ///
 /// [`NameError`] with what is accepted.
-pub fn name_of(directory: &Path) -> Result<PluginName, NameError> {
+pub fn name_of(directory: &Path, language: Language) -> Result<PluginName, NameError> {
     let last = directory.file_name().unwrap_or(directory.as_os_str());
-    last.to_string_lossy().parse()
+    last.to_string_lossy().parse::<PluginName>()?.for_language(language)
 }
 
 fn refuse_files(directory: &Path) -> Result<(), NewError> {

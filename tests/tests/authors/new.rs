@@ -33,8 +33,12 @@ fn text_says_what_to_do_next() {
 #[test]
 fn bad_name_is_2_with_what_is_accepted() {
     let world = World::new();
-    for (name, said) in [("Greet", "such as `word-count`"), ("class", "reserved word")] {
-        let ran = program(&world, &["new", name, "--lang", "rust"]).run().exits_with(2);
+    for (name, language, said) in [
+        ("Greet", "rust", "such as `word-count`"),
+        ("class", "rust", "reserved word"),
+        ("json", "python", "a module of Python; add another word, such as `json-tool`"),
+    ] {
+        let ran = program(&world, &["new", name, "--lang", language]).run().exits_with(2);
         ran.stderr_contains(&[said]);
         assert!(!world.outer().join(name).exists());
     }

@@ -10,7 +10,7 @@ use serde_json::json;
 
 pub(super) fn run(args: &New) -> Result<Exit, Failure> {
     // A bad name is the first fault to tell, also where there is no SDK.
-    project::name_of(&args.name).map_err(Failure::usage)?;
+    project::name_of(&args.name, args.lang).map_err(Failure::usage)?;
     let program = std::env::current_exe().ok();
     let sdk = Sdk::find(args.lang, args.sdk.as_deref(), program.as_deref());
     let made =

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub(in crate::cli) struct New {
     /// The directory to make; its last part is the name of the plugin, such as `word-count`
     pub(in crate::cli) name: PathBuf,
-    /// rust, python, js or c
+    /// rust, python, js (JavaScript or TypeScript) or c
     #[arg(long, short = 'l', value_name = "LANGUAGE", value_parser = named::<Language>(Language::ALL.map(Language::as_str)), hide_possible_values = true)]
     pub(in crate::cli) lang: Language,
     /// The SDK that the project depends on: a checkout of Palisade, or the SDK of the language. Without it, the one beside this program
