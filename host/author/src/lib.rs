@@ -1,7 +1,7 @@
 //! The author's side of Palisade: new projects, builds, and the check of a plugin.
 //!
-//! Each module uses only modules before it in this order: `name`, `language`, `sdk`, `project`,
-//! `component`, `case`, `trial`, `build`, `check`, `dev`. `wit` uses none of them. It prints
+//! Each module uses only modules before it in this order: `language`, `name`, `sdk`, `project`,
+//! `component`, `case`, `trial`, `build`, `files`, `check`, `dev`. `wit` uses none of them. It prints
 //! nothing.
 
 pub mod build;
@@ -9,6 +9,7 @@ pub mod case;
 pub mod check;
 mod component;
 pub mod dev;
+pub mod files;
 pub mod language;
 pub mod name;
 pub mod project;

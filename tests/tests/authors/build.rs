@@ -61,7 +61,9 @@ fn new_project_is_built_checked_called_and_broken() {
     assert_eq!(report["tools"][0]["side_effects"], "read");
     assert_eq!(report["call"]["case"], "counts", "{report:#}");
     assert!(report["bytes"].as_u64().is_some_and(|bytes| bytes < 400_000), "{report:#}");
-    let checked = program(&world, &["check", "word-count"]).run().exits_with(0).stdout;
+    let ran = program(&world, &["check", "word-count"]).run().exits_with(0);
+    assert!(!ran.stderr.contains("was changed after"), "{}", ran.stderr);
+    let checked = ran.stdout;
     let last = checked.lines().last().unwrap();
     assert!(
         last.starts_with("PASSED word_count.wasm (") && last.ends_with("0 warnings"),
@@ -76,6 +78,8 @@ fn new_project_is_built_checked_called_and_broken() {
     let source = project.join("src/lib.rs");
     let text = fs::read_to_string(&source).unwrap();
     fs::write(&source, text.replace("split_whitespace()", "split(' ').chain([\"\"])")).unwrap();
+    let stale = program(&world, &["check", "word-count"]).run().exits_with(0);
+    stale.stderr_contains(&["`src/lib.rs` was changed after", "`palisade build` builds it again"]);
     let _ = toolchain(program(&world, &["build", "word-count"])).run().exits_with(0);
     let broken = program(&world, &["check", "word-count"]).run().exits_with(6).stdout;
     assert!(broken.contains("differs") && broken.contains("`counts`"), "{broken}");
@@ -96,6 +100,9 @@ impl Drop for Running {
     }
 }
 
+/// The words of `dev` between two builds.
+const WAITS: &str = "waiting for a change";
+
 #[test]
 fn dev_builds_at_each_save_and_replays_the_cases() {
     let world = World::new();
@@ -104,23 +111,24 @@ fn dev_builds_at_each_save_and_replays_the_cases() {
     let mut cases = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     let mut told = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
     let _running = Running(child);
-    let mut waits = || assert!(told.any(|line| line.contains("waiting for a change")));
+    let mut tells = |words: &str| assert!(told.any(|line| line.contains(words)), "{words}");
     let held = cases.next().unwrap();
     assert!(held.starts_with("ok ") && held.contains("counts"), "{held}");
-    waits();
+    tells(WAITS);
     let source = project.join("src/lib.rs");
     let whole = fs::read_to_string(&source).unwrap();
     fs::write(&source, whole.replace("split_whitespace()", "split(' ').chain([\"\"])")).unwrap();
+    tells("`src/lib.rs` has changed; building");
     let differs = cases.next().unwrap();
     assert!(differs.starts_with("DIFFERS ") && differs.contains("counts"), "{differs}");
-    waits();
+    tells(WAITS);
     // A source that does not compile ends nothing, and is followed by one that does.
     fs::write(&source, "fn broken( {").unwrap();
-    waits();
+    tells(WAITS);
     fs::write(&source, &whole).unwrap();
     let held = cases.next().unwrap();
     assert!(held.starts_with("ok "), "{held}");
-    waits();
+    tells(WAITS);
     // A changed case is replayed, with what it differs in.
     let case = project.join("tests/counts.json");
     let text = fs::read_to_string(&case).unwrap();

@@ -12,6 +12,8 @@ use serde_json::Value;
 const TERSE: usize = 12;
 /// The length of a definition beyond which it costs a model too much, in bytes.
 const LONG: usize = 16 << 10;
+/// The keyword of the output's schema in a definition of MCP.
+const OUTPUT_SCHEMA: &str = "outputSchema";
 
 pub(super) fn check(trial: &Trial, found: &mut Findings) {
     let definitions = trial.plugin().definitions();
@@ -67,16 +69,20 @@ fn providers(definition: &Definition, found: &mut Findings) {
     let view = DefinitionView::from(definition);
     for format in Format::ALL {
         let weakened = export(&view, format, Strictness::AsIs).weakened;
-        if let Some(weakened) = weakened.iter().find(|it| !is_own(definition, it)) {
+        if let Some(weakened) = weakened.iter().find(|it| !is_expected(definition, it)) {
             let message = format!("in the format {}: {weakened}", format.as_str());
             found.warn(Topic::Providers, "weakened-schema", Some(&weakened.tool), message);
         }
     }
 }
 
-/// Returns true for the format of a workspace path: the host checks it, and a provider needs only
-/// the sentence that it becomes.
-fn is_own(definition: &Definition, weakened: &Weakening) -> bool {
+/// Returns true for a loss that no author can avoid: that of the output's schema, for which only
+/// MCP has a place, and that of the format of a workspace path, which the host checks, so that a
+/// provider needs only the sentence that it becomes.
+fn is_expected(definition: &Definition, weakened: &Weakening) -> bool {
+    if weakened.keyword == OUTPUT_SCHEMA {
+        return true;
+    }
     let place = definition.parameters().pointer(&weakened.pointer);
     let format = place.and_then(|schema| schema.get("format")).and_then(Value::as_str);
     weakened.keyword == "format" && format == Some("workspace-path")

@@ -184,8 +184,10 @@ fn whole(probed: &Probed<'_>, cases: &Cases, found: &mut Findings) {
         );
         found.fault(Topic::Definitions, "schema-mismatch", tool, message);
     } else if seen.iter().all(|it| it.result.is_failure()) && !cases.succeeded(name) {
+        let is_denied = seen.iter().any(|it| it.class() == Some(ErrorClass::PermissionDenied));
+        let class = if is_denied { "its class may be too low, and " } else { "" };
         let message = format!(
-            "none of {} calls succeeded, the last with `{}`; is its class too low? A case in tests/*.json shows a call that works",
+            "none of {} calls succeeded, the last with `{}`; {class}a case in tests/*.json shows a call that works",
             seen.len(),
             elided(&seen.last().map(|it| it.result.to_string()).unwrap_or_default(), 160)
         );

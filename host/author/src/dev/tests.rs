@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use super::*;
+use std::fs;
 use tempfile::TempDir;
 
 fn project() -> TempDir {
@@ -32,14 +33,18 @@ fn wait(watch: &mut Watch, project: &TempDir, files: &[&str]) -> (Change, usize)
     (change.unwrap(), pauses)
 }
 
+fn source(path: &str) -> Change {
+    Change::Source(path.into())
+}
+
 #[test]
 fn change_of_a_source_and_of_a_case_are_told_apart() {
     let project = project();
     let mut watch = Watch::begin(project.path()).unwrap();
-    assert_eq!(wait(&mut watch, &project, &["src/lib.rs"]).0, Change::Sources);
-    assert_eq!(wait(&mut watch, &project, &["src/new.rs"]).0, Change::Sources);
+    assert_eq!(wait(&mut watch, &project, &["src/lib.rs"]).0, source("src/lib.rs"));
+    assert_eq!(wait(&mut watch, &project, &["src/new.rs"]).0, source("src/new.rs"));
     assert_eq!(wait(&mut watch, &project, &["tests/counts.json"]).0, Change::Cases);
-    assert_eq!(wait(&mut watch, &project, &["tests/helper.rs"]).0, Change::Sources);
+    assert_eq!(wait(&mut watch, &project, &["tests/helper.rs"]).0, source("tests/helper.rs"));
 }
 
 #[test]
@@ -49,7 +54,7 @@ fn files_that_builds_write_are_no_change() {
     let written = ["dist/a.wasm", "target/x", ".venv/y", "Cargo.lock", "package-lock.json"];
     let all = [&written[..], &["src/lib.rs"]].concat();
     let (change, pauses) = wait(&mut watch, &project, &all);
-    assert_eq!(change, Change::Sources);
+    assert_eq!(change, source("src/lib.rs"));
     assert!(pauses > written.len(), "{pauses}");
 }
 
@@ -68,7 +73,7 @@ fn change_during_a_build_is_seen_after_it() {
     for build in ["first", "second"] {
         write(&project, "src/lib.rs", &format!("saved during the {build} build"));
         // One pause shows that nothing more follows.
-        assert_eq!(wait(&mut watch, &project, &[]), (Change::Sources, 1));
+        assert_eq!(wait(&mut watch, &project, &[]), (source("src/lib.rs"), 1));
     }
 }
 
@@ -78,5 +83,5 @@ fn removed_source_is_a_change() {
     let mut watch = Watch::begin(project.path()).unwrap();
     let file = project.path().join("src/lib.rs");
     let change = watch.wait(|_| drop(fs::remove_file(&file))).unwrap();
-    assert_eq!(change, Change::Sources);
+    assert_eq!(change, source("src/lib.rs"));
 }

@@ -6,9 +6,10 @@ use super::output::{self, Cell};
 use super::{author, input, setup};
 use palisade::sandbox::{Adaptation, World};
 use palisade::tool::json::JsonBounds;
-use palisade_author::Engine;
+use palisade::tool::text::visible;
 use palisade_author::build::OUTPUT;
 use palisade_author::check::{self, Options, RecordError, Recording, Report, Severity, Topic};
+use palisade_author::{Engine, files};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -52,7 +53,10 @@ fn file(subject: &Path) -> Result<PathBuf, Failure> {
         .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "wasm"));
     match plugins.collect::<Vec<_>>().as_slice() {
-        [only] => Ok(only.clone()),
+        [only] => {
+            warn_if_stale(only, subject);
+            Ok(only.clone())
+        }
         [] => Err(Failure::usage(format!(
             "there is no `.wasm` file in `{}`; `palisade build` makes it",
             directory.display()
@@ -61,6 +65,18 @@ fn file(subject: &Path) -> Result<PathBuf, Failure> {
             "there are several `.wasm` files in `{}`; name one",
             directory.display()
         ))),
+    }
+}
+
+/// Warns if a project was changed after its plugin was built, as after a build that failed.
+fn warn_if_stale(plugin: &Path, project: &Path) {
+    // A project that cannot be looked at gets no warning: its plugin is checked as it is.
+    if let Ok(Some(source)) = files::source_newer_than(plugin, project) {
+        output::note(&format!(
+            "`{}` was changed after `{}` was built; `palisade build` builds it again",
+            visible(&source.display().to_string()),
+            visible(&plugin.display().to_string())
+        ));
     }
 }
 

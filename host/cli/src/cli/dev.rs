@@ -5,7 +5,7 @@ use super::exit::{Exit, Failure};
 use super::output::{self, Cell, Reader};
 use super::{author, build, setup};
 use palisade::sandbox::World;
-use palisade::tool::text::elided;
+use palisade::tool::text::{elided, visible};
 use palisade_author::check::{self, Replayed};
 use palisade_author::dev::{Change, Watch};
 use palisade_author::trial::Trial;
@@ -30,9 +30,15 @@ pub(super) fn run(common: &Common, args: &Dev) -> Result<Exit, Failure> {
         }
         output::note("waiting for a change; Ctrl-C ends this");
         let change = watch.wait(sleep).map_err(|error| unreadable(args, &error))?;
-        if change == Change::Sources || built.is_none() {
-            built = told(build_once(common, args));
+        match change {
+            Change::Source(path) => {
+                let path = visible(&path.display().to_string());
+                output::note(&format!("`{path}` has changed; building"));
+            }
+            Change::Cases if built.is_none() => output::note("building"),
+            Change::Cases => continue,
         }
+        built = told(build_once(common, args));
     }
 }
 
