@@ -1,7 +1,7 @@
-//! The way of an author in each language beside Rust, through the program: from an empty directory
+//! The way of an author in each language, through the program: from an empty directory
 //! to a plugin that is called, edited, called again and broken. The times are printed.
 
-use crate::program;
+use crate::{build, program};
 use palisade_tests::program::Ran;
 use palisade_tests::toolchain::{self, Python};
 use palisade_tests::{World, skip};
@@ -133,6 +133,28 @@ impl Author<'_> {
             steps.join(", ")
         );
     }
+}
+
+#[test]
+fn rust_author_goes_from_nothing_to_a_checked_tool() {
+    let world = World::new();
+    let variables = build::variables().map(|(name, value)| (name, value.into_os_string()));
+    let mut author = Author {
+        world: &world,
+        language: "rust",
+        source: "src/lib.rs",
+        variables: variables.to_vec(),
+        edit: Edit {
+            from: "line.split_whitespace()",
+            to: "line.replace('-', \" \").split_whitespace()",
+        },
+        fault: Edit { from: "{} lines", to: "{}1 lines" },
+        goal: Duration::from_secs(60),
+        times: Vec::new(),
+    };
+    author.new_project();
+    author.timed("crates", |_| build::compile_crates());
+    assert!(author.goes_on());
 }
 
 #[test]

@@ -154,13 +154,27 @@ fn model_reads_no_advice_about_grants() {
 fn list_shows_the_grants_of_the_named_plugin() {
     let world = World::new();
     let run = |args: &[&str]| Program::new(&world).args(args.to_vec()).run().exits_with(0);
-    let _ = run(&["grant", "web", "net", "GET https://docs.rs"]);
+    let useful = run(&["grant", "web", "net", "GET https://docs.rs"]);
+    assert!(!useful.stderr.contains("changes nothing"), "{useful:?}");
     let _ = run(&["grant", "calculate", "env", "LANG"]);
     for words in [&["grant", "list", "web"][..], &["grant", "web", "list"]] {
         let listed = run(words).stdout;
         assert!(listed.contains("docs.rs") && !listed.contains("LANG"), "{listed}");
     }
     let _ = run(&["grant", "list", "files"]).stderr_contains(&["`files` has no grant"]);
+}
+
+#[test]
+fn grant_without_an_effect_is_told() {
+    let world = World::new();
+    for (args, missing) in [
+        (["calculate", "net", "GET https://docs.rs"], "wasi:http/outgoing-handler"),
+        (["files", "tools", "read_file"], "palisade:tool/tools"),
+    ] {
+        let args = ["grant"].into_iter().chain(args);
+        let granted = Program::new(&world).args(args).run().exits_with(0);
+        let _ = granted.stderr_contains(&["changes nothing as yet", missing]);
+    }
 }
 
 #[test]

@@ -5,8 +5,8 @@ use super::exit::{Exit, Failure};
 use super::{grants, output, setup, trust};
 use palisade::Host;
 use palisade::internal::open_regular;
-use palisade::plugins::name_of_file;
-use palisade::sandbox::limits;
+use palisade::plugins::{Plugin as Loaded, name_of_file};
+use palisade::sandbox::{Import, limits};
 use palisade::tool::Digest;
 use palisade::tool::text::visible;
 use palisade::workspace::LastLink;
@@ -59,7 +59,7 @@ fn add(
     given: Result<Vec<Grant>, Failure>,
 ) -> Result<Exit, Failure> {
     let given = given?;
-    let Plugin { name, mut holder } = find(common, named(plugin)?)?;
+    let Plugin { name, mut holder, interfaces } = find(common, named(plugin)?)?;
     if to == To::Signer {
         holder = signer(common, &name, &holder)?;
     }
@@ -74,6 +74,12 @@ fn add(
     }
     for grant in given {
         output::note(&format!("granted to {} ({holder}): {grant}", visible(&name)));
+        if let Some(missing) = interfaces.missing_for(&grant) {
+            output::note(&format!(
+                "that changes nothing as yet: `{}` does not import `{missing}`",
+                visible(&name)
+            ));
+        }
     }
     Ok(Exit::Ok)
 }
@@ -175,26 +181,60 @@ fn is(entry: &PluginEntry, plugin: &str) -> bool {
 struct Plugin {
     name: String,
     holder: Holder,
+    interfaces: Interfaces,
+}
+
+/// The interfaces that a plugin imports, without versions.
+enum Interfaces {
+    /// The plugin is not loaded, perhaps since it needs the grant.
+    Unknown,
+    Known(Vec<String>),
+}
+
+impl Interfaces {
+    fn of(plugin: &Loaded) -> Self {
+        let name = |import: &Import| import.name.split('@').next().unwrap_or_default().to_owned();
+        Self::Known(plugin.imports().iter().map(name).collect())
+    }
+
+    /// Returns the interface without which a grant has no effect, if the plugin does not import it.
+    fn missing_for(&self, grant: &Grant) -> Option<&'static str> {
+        let needed = match grant {
+            Grant::Net(_) | Grant::Secret(_) => "wasi:http/outgoing-handler",
+            Grant::Env(_) => "wasi:cli/environment",
+            Grant::Tools(_) => "palisade:tool/tools",
+        };
+        match self {
+            Self::Unknown => None,
+            Self::Known(names) => (!names.iter().any(|name| name == needed)).then_some(needed),
+        }
+    }
 }
 
 /// Finds a plugin: by its file, among the shipped ones, or by its name among the loaded and the
 /// rejected ones. A plugin that uses the network is rejected until it has a grant.
 fn find(common: &Common, plugin: &str) -> Result<Plugin, Failure> {
     let of_file = |name: &str, file: &Path| {
-        Ok(Plugin { name: name.to_owned(), holder: Holder::Digest(digest_of(file)?) })
+        let holder = Holder::Digest(digest_of(file)?);
+        Ok(Plugin { name: name.to_owned(), holder, interfaces: Interfaces::Unknown })
     };
     if is_path(plugin) {
         let file = Path::new(plugin);
         return of_file(&name_of_file(file), file);
     }
-    if grants::shipped(plugin).is_some() {
-        return Ok(Plugin { name: plugin.to_owned(), holder: Holder::Shipped });
-    }
     let settings = setup::settings(common)?;
     let host: Host = setup::builder(common, &settings)?.build()?;
-    if let Some(found) = host.plugins().iter().find(|found| found.name() == plugin) {
-        let holder = Holder::Digest(found.digest());
-        return Ok(Plugin { name: found.name().to_owned(), holder });
+    let is_shipped = grants::shipped(plugin).is_some();
+    let is_meant = |found: &&Loaded| found.name() == plugin && found.path().is_none() == is_shipped;
+    let loaded = host.plugins().iter().find(is_meant);
+    let interfaces = loaded.map_or(Interfaces::Unknown, Interfaces::of);
+    let holder = match loaded {
+        _ if is_shipped => Some(Holder::Shipped),
+        Some(found) => Some(Holder::Digest(found.digest())),
+        None => None,
+    };
+    if let Some(holder) = holder {
+        return Ok(Plugin { name: plugin.to_owned(), holder, interfaces });
     }
     let rejected = host.rejected();
     let is_meant = |file: &str| name_of_file(Path::new(file)) == plugin;
