@@ -1,7 +1,8 @@
 //! Ends of programs and their calls: deadlines, cancellations, and no deadlock.
 
 use super::{granting, making, results};
-use palisade::{Call, CallMode, json};
+use palisade::policy::Policy;
+use palisade::{Call, CallMode, SideEffects, json};
 use std::time::Duration;
 
 #[tokio::test]
@@ -13,6 +14,35 @@ async fn deadline_of_the_program_ends_its_call() {
     assert_eq!(result.error().unwrap().class().as_str(), "timeout");
     stage.ended_once("outer.1");
     stage.ended_once("outer");
+}
+
+/// Runs more calls that never end than run at once, and then a write, and checks that the write
+/// never starts.
+async fn waiting_calls_do_not_start(mode: CallMode) {
+    let stage = granting(&["nested_spin", "write_file"], |builder| {
+        builder.policy(Policy::default().allowing(SideEffects::Write)).call_mode(mode)
+    });
+    let spin = json!({"tool": "nested_spin", "input": {}});
+    let write = json!({"tool": "write_file", "input": {"path": "late.txt", "content": "x"}});
+    let calls: Vec<_> = std::iter::repeat_n(spin, 8).chain([write]).collect();
+    let input = json!({"calls": calls, "order": "at_once"});
+    let call = Call::new("nested_run", input).with_timeout(Duration::from_millis(300));
+    let result = stage.host.dispatch(&stage.session(), call.with_id("outer")).await;
+    assert_eq!(result.error().unwrap().class().as_str(), "timeout");
+    let has_begun = |number: &usize| {
+        let names = stage.recorder.names_of(&format!("outer.{number}"));
+        stage.ended_once(&format!("outer.{number}"));
+        names.contains(&"tool.called")
+    };
+    let begun: Vec<usize> = (1..=9).filter(has_begun).collect();
+    assert_eq!(begun, [1, 2, 3, 4], "{mode:?}");
+    assert!(!stage.world.root().join("late.txt").exists(), "{mode:?}");
+}
+
+#[tokio::test]
+async fn call_that_waits_beyond_the_deadline_of_its_program_does_not_start() {
+    waiting_calls_do_not_start(CallMode::InPlace).await;
+    waiting_calls_do_not_start(CallMode::OWN_THREADS).await;
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ use crate::execution::account::Account;
 use crate::execution::offload::{exhaustion_error, offload};
 use crate::execution::owner::input_turns_within;
 use crate::execution::{BoxFuture, Caller, Times, ToolContext, ValidInput};
+use crate::tool::budget::Exhausted;
 use crate::tool::{Call, ErrorKind, ToolResult};
 use crate::workspace::{Subdirectory, not_opened};
 use std::pin::pin;
@@ -90,6 +91,7 @@ impl Pipeline<'_> {
                 }
             }
             let permits = queue::admit(self, spent.waiting).await?;
+            self.check_time_of_parent()?;
             approval.check_expiry()?;
             self.hide_late_paths(&account).await?;
             if let Some(recorder) = &self.dispatcher.recorder {
@@ -102,6 +104,18 @@ impl Pipeline<'_> {
             let times = Times { run: self.time, queue: permits.patience };
             let context = self.tool_context(caller, times, account, spent.checking);
             Ok(run::run(self, approval, Arc::new(context), id).await)
+        }
+    }
+
+    /// Refuses a call that another one makes, if the time of that one is over: it has waited for
+    /// its turn.
+    fn check_time_of_parent(&self) -> Result<(), ErrorKind> {
+        match &self.requester.parent {
+            Some(parent) if parent.clock.left().is_zero() => {
+                let class = self.tool.definition().side_effects();
+                Err(exhaustion_error(Exhausted::Deadline, self.time, class))
+            }
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -257,7 +271,10 @@ impl Pipeline<'_> {
             context.set_client(client.clone());
         }
         match (&self.requester.parent, self.tool.callees()) {
-            (Some(parent), _) => context.set_nesting(parent.nesting.clone()),
+            (Some(parent), _) => {
+                context.set_nesting(parent.nesting.clone());
+                context.set_outer_clock(parent.clock.clone());
+            }
             (None, Some(_)) => {
                 let tools = NestedCaller::new(self, &context);
                 context.set_tools(Arc::new(tools));

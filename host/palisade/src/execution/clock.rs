@@ -8,8 +8,17 @@ use tokio::time::Instant;
 /// The clock of one call. It uses the runtime's time, so that tests can control it.
 pub(crate) struct CallClock {
     budget: Duration,
-    first: OnceLock<Instant>,
+    /// The clock of the call that makes this one, which has to end within its time.
+    outer: Option<Arc<CallClock>>,
+    start: OnceLock<Start>,
     waits: Mutex<Waits>,
+}
+
+/// The start of a clock.
+#[derive(Clone, Copy)]
+struct Start {
+    at: Instant,
+    budget: Duration,
 }
 
 /// The time that the call has waited for responses.
@@ -25,7 +34,17 @@ struct Waits {
 impl CallClock {
     /// Creates a clock with this budget, which has not started.
     pub(crate) fn new(budget: Duration) -> Arc<Self> {
-        Arc::new(Self { budget, first: OnceLock::new(), waits: Mutex::default() })
+        Self::made(budget, None)
+    }
+
+    /// Creates the clock of a call that another call makes: when it starts, its budget is at most
+    /// the time that is left to the other one.
+    pub(crate) fn within(budget: Duration, outer: Arc<Self>) -> Arc<Self> {
+        Self::made(budget, Some(outer))
+    }
+
+    fn made(budget: Duration, outer: Option<Arc<Self>>) -> Arc<Self> {
+        Arc::new(Self { budget, outer, start: OnceLock::new(), waits: Mutex::default() })
     }
 
     /// Returns the budget at the start of the clock.
@@ -34,17 +53,23 @@ impl CallClock {
     }
 
     pub(crate) fn has_started(&self) -> bool {
-        self.first.get().is_some()
+        self.start.get().is_some()
+    }
+
+    /// Returns true for a call that another call makes, if the time of that one is over. Such a call
+    /// must not begin. Starts the clock.
+    pub(crate) fn is_late(&self) -> bool {
+        self.outer.is_some() && self.left().is_zero()
     }
 
     /// Returns the deadline, which a later pause may move. Starts the clock.
     pub(crate) fn deadline(&self) -> Instant {
-        self.first() + self.waits.lock().unwrap_or_else(PoisonError::into_inner).over
+        self.first_deadline() + self.waits.lock().unwrap_or_else(PoisonError::into_inner).over
     }
 
     /// Returns the time left. Starts the clock.
     pub(crate) fn left(&self) -> Duration {
-        let first = self.first();
+        let first = self.first_deadline();
         let waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
         (first + waits.over).saturating_duration_since(waits.since.unwrap_or_else(Instant::now))
     }
@@ -52,7 +77,7 @@ impl CallClock {
     /// Returns the time that the clock has run, which exceeds the budget if the call is late.
     /// Starts the clock.
     pub(crate) fn ran(&self) -> Duration {
-        let begun = self.first() - self.budget;
+        let begun = self.start().at;
         let waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
         let now = waits.since.unwrap_or_else(Instant::now);
         now.saturating_duration_since(begun + waits.over)
@@ -79,8 +104,17 @@ impl CallClock {
         ClockPause(self.clone())
     }
 
-    fn first(&self) -> Instant {
-        *self.first.get_or_init(|| Instant::now() + self.budget)
+    /// Returns the deadline without any pause.
+    fn first_deadline(&self) -> Instant {
+        let Start { at, budget } = self.start();
+        at + budget
+    }
+
+    fn start(&self) -> Start {
+        *self.start.get_or_init(|| {
+            let left = self.outer.as_ref().map_or(self.budget, |outer| outer.left());
+            Start { at: Instant::now(), budget: self.budget.min(left) }
+        })
     }
 }
 
@@ -134,6 +168,20 @@ mod tests {
         drop(second);
         tokio::time::advance(MINUTE / 4).await;
         assert_eq!(clock.left(), MINUTE * 3 / 4);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn call_of_a_call_ends_within_the_time_of_both() {
+        let outer = CallClock::new(MINUTE);
+        let _ = outer.deadline();
+        let (long, short, late) = (MINUTE * 5, MINUTE / 4, MINUTE);
+        let [long, short, late] =
+            [long, short, late].map(|it| CallClock::within(it, outer.clone()));
+        tokio::time::advance(MINUTE / 2).await;
+        assert_eq!((long.left(), short.left()), (MINUTE / 2, MINUTE / 4));
+        tokio::time::advance(MINUTE).await;
+        assert_eq!((late.left(), late.ran()), (Duration::ZERO, Duration::ZERO));
+        assert_eq!(long.ran(), MINUTE);
     }
 
     #[tokio::test(start_paused = true)]

@@ -213,6 +213,11 @@ impl ToolContext {
         self.clock = CallClock::new(self.times.run.saturating_sub(spent));
     }
 
+    /// Bounds the call by the time of the call that makes it.
+    pub(crate) fn set_outer_clock(&mut self, outer: Arc<CallClock>) {
+        self.clock = CallClock::within(self.clock.budget(), outer);
+    }
+
     /// Returns the identity of the caller.
     #[must_use]
     pub fn caller(&self) -> &Caller {

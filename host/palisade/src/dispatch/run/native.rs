@@ -38,6 +38,9 @@ pub(super) async fn run(
     };
     // The first use of the deadline starts the clock.
     let _ = context.deadline();
+    if context.clock().is_late() {
+        return Err(timeout(&context, &*tool).into());
+    }
     let mut task = Task::start(tool.into(), input, context.clone(), permit)?;
     let stop = tokio::select! {
         biased;

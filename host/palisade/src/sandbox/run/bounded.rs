@@ -35,6 +35,9 @@ pub(crate) async fn run_bounded<T>(
     work: impl Future<Output = wasmtime::Result<T>>,
     bounds: &RunBounds<'_>,
 ) -> Result<T, Stop> {
+    if bounds.clock.is_late() {
+        return Err(Stop::Deadline);
+    }
     let mut work = pin!(in_turns(work, bounds));
     let stop = tokio::select! {
         biased;
