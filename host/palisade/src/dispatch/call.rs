@@ -90,7 +90,12 @@ impl Dispatcher {
         // A disabled span costs nothing. Error events carry the call's id themselves.
         let span = tracing::info_span!("call", id = %id, tool = %terminal.sink().subject().tool);
         let in_flight = session.enter(&id, call.turn_id.as_ref());
-        let (result, tool) = match registered.map_err(|missing| self.not_found(&missing)) {
+        let not_found = |missing: ToolNotFound| match requester.parent {
+            // A tool knows what it may call.
+            Some(_) => self.not_found(&missing),
+            None => self.not_found(&self.without_unlisted(session, &missing)),
+        };
+        let (result, tool) = match registered.map_err(not_found) {
             Err(missing) => {
                 terminal.refuse(call.input);
                 (Err(missing), None)

@@ -80,6 +80,19 @@ impl Dispatcher {
         }
     }
 
+    /// Removes the similar names that the session does not list.
+    pub(super) fn without_unlisted(
+        &self,
+        session: &Session,
+        missing: &ToolNotFound,
+    ) -> ToolNotFound {
+        let is_listed = |name: &&String| {
+            self.registry.get(name).is_ok_and(|tool| self.floor.lists(session, &tool))
+        };
+        let names = missing.nearest().iter().filter(is_listed).cloned().collect();
+        ToolNotFound::with(missing.name(), names)
+    }
+
     /// Returns the error for a tool that the session presents by its programs alone: it names them.
     pub(super) fn not_presented(&self, session: &Session, tool: &Registered) -> ToolNotFound {
         let tools = self.registry.tools().into_iter();

@@ -77,10 +77,9 @@ impl NestedCaller {
 
     /// Returns the tool of this name, if the session lists it and it is granted.
     fn find(&self, name: &str, granted: &[ToolPattern]) -> Result<Arc<Registered>, ToolNotFound> {
-        let tool = self.dispatcher.registry.get(name)?;
-        match self.may_call(&tool, granted) {
-            true => Ok(tool),
-            false => {
+        match self.dispatcher.registry.get(name) {
+            Ok(tool) if self.may_call(&tool, granted) => Ok(tool),
+            Ok(_) | Err(_) => {
                 let listed = self.list(granted);
                 Err(ToolNotFound::among(name, listed.iter().map(|tool| tool.name().as_str())))
             }
