@@ -55,6 +55,25 @@ fn refusal_without_a_terminal_is_explained_with_its_exit_code() {
 }
 
 #[test]
+fn tool_that_path_rules_do_not_bind_is_refused_with_every_input() {
+    let world = World::new();
+    world.file("palisade.toml", "[paths]\ndeny = [\"secrets/**\"]\n");
+    for input in [None, Some(r#"{"command": "ls"}"#)] {
+        let words = ["policy", "explain", "shell"].into_iter().chain(input);
+        let words: Vec<&str> = words.chain(["--allow", "execute"]).collect();
+        let said = program(&world, &words).run().exits_with(4).stdout;
+        assert!(said.contains("there are path rules") && !said.contains("would run"), "{said}");
+    }
+    // The advice names the file that has the rules.
+    let words = ["policy", "explain", "read_file", r#"{"path": "secrets/a"}"#];
+    let said = program(&world, &words).run().exits_with(4).stdout;
+    assert!(
+        said.contains("in ./palisade.toml") || said.contains("workspace/palisade.toml"),
+        "{said}"
+    );
+}
+
+#[test]
 fn explanation_without_valid_input_is_partial() {
     let world = World::new();
     let words = ["policy", "explain", "write_file", "--json"];

@@ -97,7 +97,7 @@ fn refuse_question(host: &Host, work: &Work) -> Result<(), Failure> {
     else {
         return Ok(());
     };
-    if explanation.changes.is_err() {
+    if explanation.refused.is_some() || explanation.changes.is_err() {
         return Ok(());
     }
     let definition = explanation.tool.definition();

@@ -39,10 +39,11 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     setup::show_clashes(&host);
     setup::show_undecided(common, &host, &[&args.tool]);
     unused_rules::show_unbound(&settings, &host, Some(&[&args.tool]));
-    let changes = match explanation.changes {
-        _ if text.is_none() => Changes::Unknown,
-        Ok(paths) => Changes::Of(paths),
-        Err(kind) => Changes::Refused(error(id, kind)),
+    let changes = match (explanation.refused, explanation.changes) {
+        (Some(kind), _) => Changes::AlwaysRefused(error(id, kind)),
+        (None, _) if text.is_none() => Changes::Unknown,
+        (None, Ok(paths)) => Changes::Of(paths),
+        (None, Err(kind)) => Changes::Refused(error(id, kind)),
     };
     let would = Would::of(decision.mode, prompt::can_ask());
     let explained = Explained {
@@ -138,6 +139,8 @@ enum Changes {
     Of(Vec<String>),
     /// The input is refused before the policy is asked.
     Refused(ToolError),
+    /// So is every input.
+    AlwaysRefused(ToolError),
 }
 
 struct Explained<'a> {
@@ -159,7 +162,7 @@ impl Explained<'_> {
 
     fn exit(&self) -> Exit {
         match &self.changes {
-            Changes::Refused(error) => error.class().into(),
+            Changes::Refused(error) | Changes::AlwaysRefused(error) => error.class().into(),
             Changes::Unknown | Changes::Of(_) => self.would.exit(),
         }
     }
@@ -182,7 +185,7 @@ impl Explained<'_> {
         match &self.changes {
             Changes::Unknown => {}
             Changes::Of(paths) => value["projected_modifications"] = json!(paths),
-            Changes::Refused(error) => {
+            Changes::Refused(error) | Changes::AlwaysRefused(error) => {
                 value["outcome"] = json!("refused");
                 value["error"] = error.to_json();
             }
@@ -195,6 +198,10 @@ impl Explained<'_> {
         let said = self.would.said();
         let would = match &self.changes {
             Changes::Unknown | Changes::Of(_) => format!("{name} {said}"),
+            Changes::AlwaysRefused(error) => {
+                let message = visible(&error.message());
+                format!("{name} would be refused with every input: {message}")
+            }
             Changes::Refused(error) => {
                 let message = visible(&error.message());
                 format!(

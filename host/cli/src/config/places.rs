@@ -3,6 +3,7 @@
 
 use super::{Origin, Settings, Value};
 use palisade::Places;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 impl Settings {
@@ -16,7 +17,21 @@ impl Settings {
             Origin::Environment(name) | Origin::Flag(name) => Some(format!("with {name}")),
         };
         let set = self.set().into_iter().filter_map(|(key, origin)| Some((key, place(origin)?)));
-        set.fold(Places::new(own), |places, (key, place)| places.with(key, place))
+        let paths = self.places_of_path_rules(&place).map(|places| ("paths".to_owned(), places));
+        set.chain(paths).fold(Places::new(own), |places, (key, place)| places.with(key, place))
+    }
+
+    /// Returns the files that have path rules, for all plugins or for one.
+    fn places_of_path_rules(&self, place: impl Fn(&Origin) -> Option<String>) -> Option<String> {
+        let mut of_plugins = self.plugins.values().flat_map(|plugin| &plugin.paths).peekable();
+        let table = match of_plugins.peek() {
+            Some(_) => " (under `[plugins.NAME]` for one plugin)",
+            None => "",
+        };
+        let lists = self.paths.lists.iter().chain(of_plugins);
+        let files: BTreeSet<String> = lists.filter_map(|lists| place(&lists.origin)).collect();
+        let files: Vec<String> = files.into_iter().collect();
+        (!files.is_empty()).then(|| format!("{}{table}", files.join(" or ")))
     }
 
     fn set(&self) -> Vec<(String, &Origin)> {

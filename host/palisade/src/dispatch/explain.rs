@@ -20,6 +20,8 @@ pub struct Explanation {
     pub tool: Arc<Registered>,
     /// The policy's decision and its rule.
     pub decision: Decision,
+    /// The refusal of every call of the tool, whatever its input: it precedes the policy.
+    pub refused: Option<ErrorKind>,
     /// The paths that the call would change, relative to the workspace, as far as its input tells.
     /// An error is the refusal of the input, which precedes the policy, or of a write-protected
     /// path.
@@ -53,19 +55,22 @@ impl Dispatcher {
         let time = self.time_limit(&tool, call.timeout);
         let cancel = call.cancel.clone();
         let bound = self.check_bound(&tool, session.workspace());
-        let workspace = bound.and_then(|()| self.workspace_of(&tool, session, &call));
-        let input = workspace.and_then(|workspace| {
-            let check = || self.check_here(&tool, session, &workspace, call);
-            Ok((panics::catch_panic_sync(check)?, workspace))
-        });
-        let changes = input.and_then(|(input, workspace)| {
+        let workspace = match bound.and_then(|()| self.workspace_of(&tool, session, &call)) {
+            Ok(workspace) => workspace,
+            Err(kind) => {
+                let refused = Some(kind);
+                return Ok(Explanation { tool, decision, refused, changes: Ok(Vec::new()) });
+            }
+        };
+        let check = || self.check_here(&tool, session, &workspace, call);
+        let changes = panics::catch_panic_sync(check).and_then(|input| {
             let definition = tool.definition();
             let budget = InputBudget::new(self.limits.account(), time, cancel);
             let changes =
                 question::projected_changes(&tool, &input, &workspace, budget.call_budget());
             changes.map_err(|why| budget.exhausted(why, definition.side_effects()))?
         });
-        Ok(Explanation { tool, decision, changes })
+        Ok(Explanation { tool, decision, refused: None, changes })
     }
 
     /// Returns the workspace that the tool sees. A directory of it is opened on the host's own
