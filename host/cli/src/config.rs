@@ -16,7 +16,7 @@ mod size;
 mod time;
 
 pub use adapted::Adapted;
-pub use file::{ConfigError, FileConfig, Trusted};
+pub use file::{ConfigError, FileConfig, FileOf, Trusted};
 pub use journal::{JournalConfig, JournalSettings, RecordedInputs};
 pub use network::{NetworkConfig, NetworkSettings};
 pub use paths::{PathLists, PathSettings, PathsConfig};

@@ -139,7 +139,7 @@ fn doctor_names_rejected_plugins_and_missing_directories() {
     }
     let found = bad(&doctor().run().exits_with(6), "plugins");
     assert_eq!(found.len(), 2, "{found:#?}");
-    says(&found[0], &["rejected ", "one.wasm: ", "build it anew"]);
+    says(&found[0], &["rejected ", "one.wasm: ", "remove the reason"]);
     says(&found[1], &["two.wasm: "]);
     let found = bad(
         &doctor().args(["--plugins", "/nowhere", "--plugins", "/nor/here"]).run().exits_with(2),

@@ -3,9 +3,8 @@
 
 use super::args::Common;
 use super::{adapt, deciding, setup};
-use crate::config::{FileConfig, Settings};
+use crate::config::{FileConfig, FileOf, Settings};
 use palisade::internal::{Recorded, recorded_settings, remember, within};
-use palisade::workspace::LastLink;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -53,7 +52,7 @@ fn plugin_directories(files: BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
         return BTreeSet::new();
     }
     let read = move || {
-        let read = |file: &PathBuf| FileConfig::read(file, LastLink::Follow).ok().flatten();
+        let read = |file: &PathBuf| FileConfig::read(file, FileOf::User).ok().flatten();
         let named = files.iter().filter_map(read).flat_map(|file| {
             let adapted = file.adapted.into_iter().flat_map(|it| [Some(it.file), it.wit]);
             file.directories.into_iter().chain(adapted.flatten())

@@ -2,6 +2,9 @@
 
 mod raw;
 mod raw_plugins;
+mod text;
+
+pub use text::FileOf;
 
 use super::adapted::{Adapted, RawAdapted};
 use super::journal::JournalConfig;
@@ -12,11 +15,10 @@ use super::plugins::{PluginConfig, RawPlugin};
 use super::servers::{self, McpServer};
 use super::size::{compile_memory, memory, processes, shell_memory, total_memory};
 use super::time::{call_time, compile_time, confirm_time};
-use palisade::internal::open_regular;
 use palisade::policy::{Mode, parts};
 use palisade::sandbox::limits;
 use palisade::tool::text::visible;
-use palisade::workspace::{HardLinks, LastLink};
+use palisade::workspace::HardLinks;
 use palisade::{
     SideEffects,
     tool::{ToolName, nearest_names},
@@ -26,12 +28,9 @@ use palisade_trust::TrustedKey;
 use raw::{RawFile, RawTrusted};
 pub(super) use raw::{RawJournal, RawNetwork};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// Maximum size of a configuration file, in bytes.
-const MAX_FILE: u64 = 1 << 20;
 
 /// The content of a configuration file.
 #[derive(Debug, Clone, Default)]
@@ -139,15 +138,15 @@ pub enum ConfigError {
 }
 
 impl FileConfig {
-    /// Reads a file, if it exists. `links` says whether a symlink is followed: a project file is
-    /// untrusted, and error messages quote its lines.
+    /// Reads a file, if it exists.
     ///
     /// # Errors
     ///
     /// [`ConfigError`] if the file exists and cannot be read, is not valid, or has an unknown key
-    /// (the message suggests the nearest known key).
-    pub fn read(path: &Path, links: LastLink) -> Result<Option<Self>, ConfigError> {
-        let text = Self::text(path, links);
+    /// (the message suggests the nearest known key). The user's own file is refused if others can
+    /// change it.
+    pub fn read(path: &Path, of: FileOf) -> Result<Option<Self>, ConfigError> {
+        let text = Self::text(path, of);
         let Some(text) =
             text.map_err(|source| ConfigError::Read { path: path.to_owned(), source })?
         else {
@@ -163,9 +162,9 @@ impl FileConfig {
     /// # Errors
     ///
     /// If the file exists and cannot be read.
-    pub(crate) fn text(path: &Path, links: LastLink) -> io::Result<Option<String>> {
+    pub(crate) fn text(path: &Path, of: FileOf) -> io::Result<Option<String>> {
         use io::ErrorKind::{NotADirectory, NotFound};
-        match read_text(path, links) {
+        match text::read(path, of) {
             Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(None),
             read => read.map(Some),
         }
@@ -249,17 +248,6 @@ impl FileConfig {
             servers: servers::checked(raw.mcp)?,
         };
         Ok(config)
-    }
-}
-
-fn read_text(path: &Path, links: LastLink) -> io::Result<String> {
-    let file = open_regular(path, links)?;
-    let mut text = String::new();
-    file.take(MAX_FILE + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_FILE {
-        Err(io::Error::other("it is larger than 1 MiB"))
-    } else {
-        Ok(text)
     }
 }
 

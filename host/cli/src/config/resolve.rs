@@ -4,7 +4,7 @@ mod tighten;
 mod value;
 
 use super::adapted::Adapted;
-use super::file::{ConfigError, FileConfig, Trusted};
+use super::file::{ConfigError, FileConfig, FileOf, Trusted};
 use super::journal::JournalSettings;
 use super::network::NetworkSettings;
 use super::paths::PathSettings;
@@ -20,7 +20,7 @@ use palisade::sandbox::{
     CompileLimits,
     limits::{self, Limits},
 };
-use palisade::workspace::{HardLinks, LastLink};
+use palisade::workspace::HardLinks;
 use palisade::{Advertised, Allowed, SideEffects};
 use palisade_mcp_client::ServerName;
 use palisade_shell::{Confinement, Network, ShellLimits, ShellOptions};
@@ -149,14 +149,14 @@ impl Settings {
     /// setting.
     pub fn from_files(user_file: &Path, project_file: &Path) -> Result<Self, ConfigError> {
         let mut settings = Self::default();
-        if let Some(mut user) = FileConfig::read(user_file, LastLink::Follow)? {
+        if let Some(mut user) = FileConfig::read(user_file, FileOf::User)? {
             let origin = || Origin::File(user_file.to_owned());
             settings.builtin.set(user.builtin.map(chosen), origin);
             let tables = std::mem::take(&mut user.plugins);
             plugins::apply(&mut settings.plugins, tables, Effect::Replaces, origin);
             settings.apply(user, user_file);
         }
-        if let Some(mut project) = FileConfig::read(project_file, LastLink::Keep)? {
+        if let Some(mut project) = FileConfig::read(project_file, FileOf::Project)? {
             settings.check_tightens(&project).map_err(|key| ConfigError::Loosens {
                 path: project_file.to_owned(),
                 key,

@@ -7,11 +7,10 @@ use crate::cli::args::Common;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::unused_rules::{self, Told};
 use crate::cli::{setup, trust};
-use crate::config::{FileConfig, Settings};
+use crate::config::{FileConfig, FileOf, Settings};
 use palisade::CallMode;
 use palisade::plugins::{Cause, Plugin, Rejected};
 use palisade::tool::text::elided;
-use palisade::workspace::LastLink;
 use palisade::{BuildError, CacheMode, Host};
 use std::path::{Path, PathBuf};
 
@@ -26,8 +25,7 @@ const NO_TOOL: &str = "no tool can be called until this is right";
 /// command line if the configuration is invalid.
 pub(super) fn configuration(common: &Common, patience: &Patience) -> (Settings, Vec<Check>) {
     let [user, project] = setup::files(common);
-    let mut problems: Vec<Failure> =
-        wrong_with(user, LastLink::Follow, patience).into_iter().collect();
+    let mut problems: Vec<Failure> = wrong_with(user, FileOf::User, patience).into_iter().collect();
     let mut unseen = None;
     if patience.has_run_out() {
         let found =
@@ -35,7 +33,7 @@ pub(super) fn configuration(common: &Common, patience: &Patience) -> (Settings, 
         unseen =
             Some(Check { name: "configuration", state: State::Fair, found, advice: UNANSWERED });
     } else {
-        problems.extend(wrong_with(project, LastLink::Keep, patience));
+        problems.extend(wrong_with(project, FileOf::Project, patience));
     }
     problems.extend(setup::environment(&mut Settings::default()).err());
     // Some problems only show when all sources are merged.
@@ -56,9 +54,9 @@ pub(super) fn configuration(common: &Common, patience: &Patience) -> (Settings, 
 }
 
 /// Returns the problem with one file, if any.
-fn wrong_with(file: PathBuf, links: LastLink, patience: &Patience) -> Option<Failure> {
+fn wrong_with(file: PathBuf, of: FileOf, patience: &Patience) -> Option<Failure> {
     let shown = file.display().to_string();
-    match patience.within(move || FileConfig::read(&file, links)) {
+    match patience.within(move || FileConfig::read(&file, of)) {
         Ok(read) => read.err().map(Failure::from),
         Err(error) => {
             Some(Failure::new(Exit::Limit, format!("`{shown}` cannot be looked into: {error}")))
@@ -161,7 +159,7 @@ fn loaded(host: &Host, settings: &Settings) -> Vec<Check> {
             _ => bad(
                 Exit::Invalid,
                 &found,
-                "none of its tools can be called: build it anew, or take it out of its directory",
+                "none of its tools can be called: remove the reason, or take it out of its directory",
             ),
         }
     });

@@ -7,13 +7,12 @@
 use crate::cli::args::Common;
 use crate::cli::setup;
 use crate::cli::user_file::{Patience, make_private, patient, replace, take, target};
-use crate::config::{FileConfig, Settings};
+use crate::config::{FileConfig, FileOf, Settings};
 use palisade::Host;
 use palisade::confirm::ConfirmationRequest;
 use palisade::policy::{Mode, Policy, Rule};
 use palisade::registry::Registry;
 use palisade::tool::text::elided;
-use palisade::workspace::LastLink;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::File;
@@ -126,7 +125,7 @@ impl StandingRule {
             Patience::Left => {}
             Patience::Over => return Err(RuleError::Busy { path: self.file.clone() }),
         }
-        let former = FileConfig::text(&target, LastLink::Keep).map_err(failed)?;
+        let former = FileConfig::text(&target, FileOf::User).map_err(failed)?;
         let text = self.added_to(former.as_deref().unwrap_or_default())?;
         replace(&target, &text).map_err(failed)?;
         Ok(format!("added to {}", setup::shown(&self.file)))
