@@ -2,7 +2,7 @@
 //! the protocol: the connection ends when it exceeds a bound.
 
 use crate::handler::Handler;
-use crate::runtime;
+use crate::{runtime, surrogates};
 use palisade::tool::json::{JsonBounds, JsonError, parse_bounded};
 use rmcp::RoleClient;
 use rmcp::model::{ErrorData, JsonRpcMessage, RequestId, ServerNotification, ServerRequest};
@@ -207,9 +207,19 @@ impl Inbox {
     }
 
     fn read(&self, text: &[u8]) -> Option<Received> {
-        let value = match parse_bounded(str::from_utf8(text).ok()?, BOUNDS) {
+        let is_object = text.first() == Some(&b'{');
+        let text = match str::from_utf8(text) {
+            Ok(text) => surrogates::paired(text),
+            Err(_) if !is_object => return None,
+            Err(_) => {
+                // The request whose response it is would wait for its deadline.
+                self.fault.set("it sent a message that is not UTF-8");
+                return None;
+            }
+        };
+        let value = match parse_bounded(&text, BOUNDS) {
             Ok(value) => value,
-            Err(JsonError::Syntax { .. }) if text.first() != Some(&b'{') => return None,
+            Err(JsonError::Syntax { .. }) if !is_object => return None,
             Err(JsonError::TooLong { .. }) => {
                 self.fault.set(TOO_LONG);
                 return None;

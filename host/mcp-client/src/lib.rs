@@ -25,8 +25,8 @@
 //! ```
 //!
 //! Each module uses only modules before it in this order: `name`, `offer`, `reach`, `approval`,
-//! `runtime`, `handler`, `inbox`, `lines`, `events`, `remote`, `process`, `output`, `connection`,
-//! `starts`, `connections`, `tool`, `server`.
+//! `runtime`, `handler`, `surrogates`, `inbox`, `lines`, `events`, `remote`, `process`, `output`,
+//! `connection`, `starts`, `connections`, `tool`, `server`.
 
 mod approval;
 mod connection;
@@ -44,6 +44,7 @@ mod remote;
 mod runtime;
 mod server;
 mod starts;
+mod surrogates;
 mod tool;
 
 pub use approval::{Approval, ApprovalError, Approvals, Difference};

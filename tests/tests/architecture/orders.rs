@@ -92,6 +92,7 @@ pub(super) const SOURCES: Layers = Layers {
         "approval",
         "runtime",
         "handler",
+        "surrogates",
         "inbox",
         "lines",
         "events",
