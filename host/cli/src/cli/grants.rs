@@ -76,7 +76,7 @@ fn distrusted(common: &Common) -> Option<PathBuf> {
 fn read_file(file: &Path) -> Result<GrantFile, Failure> {
     let invalid = |reason: &dyn std::fmt::Display| {
         Failure::usage(format!(
-            "the grants in `{}` cannot be used: {reason}; `palisade grant` writes valid ones",
+            "the grants in `{}` cannot be used: {reason}",
             visible(&file.display().to_string())
         ))
     };
@@ -87,7 +87,11 @@ fn read_file(file: &Path) -> Result<GrantFile, Failure> {
     if text.len() as u64 > MAX_BYTES {
         return Err(invalid(&"the file is larger than 1 MiB"));
     }
-    text.parse::<GrantFile>().map_err(|error| invalid(&error))
+    text.parse::<GrantFile>().map_err(|error| {
+        invalid(&format!(
+            "{error}; correct the file, or remove it and let `palisade grant` write it"
+        ))
+    })
 }
 
 /// Returns the grants of a plugin that are meant, as a person reads them.
@@ -253,6 +257,14 @@ pub(super) fn advice(host: &Host, tool: &str) -> Option<String> {
     Some(format!(
         "`{tool}` is part of the shipped plugin `{owner}`, which is loaded once it has {needed}: `palisade grant {owner} {grant}`"
     ))
+}
+
+/// The refusal of a tool with the name of the shipped one that runs programs.
+pub(super) const OTHER_PROGRAMS: &str = "`run_js` is not that of the shipped plugin `code` here, which alone runs programs; leave out --no-builtin, or rename the other tool";
+
+/// Returns true for a tool of the shipped plugin that runs programs.
+pub(super) fn is_of_programs(tool: &palisade::registry::Registered) -> bool {
+    tool.origin().digest().is_some() && tool.origin().digest() == shipped(CODE)
 }
 
 /// Returns the digest of a shipped plugin.

@@ -5,7 +5,7 @@ use super::caller::Caller;
 use super::exit::{Exit, Failure};
 use super::signals::Signals;
 use super::tool_session::{Prints, Tools, Wanted};
-use super::{call, input, output};
+use super::{call, grants, input, output};
 use palisade::Call;
 use palisade::internal::expect_one_call;
 use palisade::tool::json::JsonBounds;
@@ -22,8 +22,12 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let prints = if args.json { Prints::Json } else { Prints::Text };
     let common = &Common { programs: Programs::Granted, ..common.clone() };
     let tools = Tools::open(common, &args.running, Wanted::Tools(&[RUN_JS]), prints)?;
-    if !tools.host.registry().has(RUN_JS) {
-        output::note("programs are run by the shipped plugin `code`, which is switched off here");
+    match tools.host.registry().get(RUN_JS) {
+        Ok(tool) if grants::is_of_programs(&tool) => {}
+        Ok(_) => return Err(Failure::usage(grants::OTHER_PROGRAMS)),
+        Err(_) => output::note(
+            "programs are run by the shipped plugin `code`, which is switched off here",
+        ),
     }
     let mut call = caller.prepare(Call::new(RUN_JS, json!({"code": program})));
     if let Some(timeout) = args.running.timeout {

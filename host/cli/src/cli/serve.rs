@@ -17,7 +17,7 @@ use super::signals::Signals;
 use super::token::Entry;
 use super::tool_session::{Prints, Served, Tools, Wanted, drive};
 use super::unused_rules::{self, Told};
-use super::{output, setup};
+use super::{grants, output, setup};
 use crate::config;
 use drain::Drain;
 use mcp_sessions::McpSessions;
@@ -94,6 +94,12 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     };
     let common = &Common { programs, ..common.clone() };
     let tools = Tools::open(common, &args.running, Wanted::Served(&served), Prints::Text)?;
+    if args.code_mode {
+        let run_js = tools.host.registry().get("run_js");
+        if run_js.is_ok_and(|tool| !grants::is_of_programs(&tool)) {
+            return Err(Failure::usage(grants::OTHER_PROGRAMS));
+        }
+    }
     let changes = if args.watch { Changes::Watched } else { Changes::Never };
     let mut settings = Settings::default();
     settings.timeout = args.running.timeout;
