@@ -1,10 +1,13 @@
 //! A host's approvals, according to the lock of its user and, to tighten it, that of a project.
 
-use crate::lock::{Change, Entry, Locator, Lock, LockError, LockOf, State};
-use crate::lock::{installed_file, installed_folder, lock_file};
+mod locks;
+
+use crate::lock::{Change, Entry, Locator, Lock, LockError, State};
+use crate::lock::{installed_file, installed_folder};
 use crate::shell_word::shell_name;
 use crate::signature::Signer;
 use crate::words::Words;
+use locks::Locks;
 use palisade::plugins::{Approvals, NotApproved, Plugin, PluginApproval, PluginBytes};
 use palisade::tool::Digest;
 use palisade::tool::text::elided;
@@ -33,6 +36,8 @@ pub struct LockedPlugins {
     strictness: Strictness,
     /// The command that approves, without the name of the plugin.
     command: String,
+    /// The command that fetches an installed plugin again, without the name of the plugin.
+    update_command: String,
     locks: RwLock<Locks>,
 }
 
@@ -51,13 +56,12 @@ struct Distrusted {
     remedy: String,
 }
 
-#[derive(Debug, Default)]
-struct Locks {
-    user: Lock,
-    project: Option<Lock>,
-    distrusted: Option<Lock>,
-    /// Set while the lock cannot be used: nothing is approved then.
-    fault: Option<String>,
+/// A plugin that is not approved.
+#[derive(Debug, Clone, Copy)]
+struct Refused<'a> {
+    name: &'a str,
+    file: &'a Path,
+    digest: Digest,
 }
 
 impl LockedPlugins {
@@ -87,6 +91,7 @@ impl LockedPlugins {
             incoming: None,
             strictness: Strictness::Describe,
             command: "palisade approve".to_owned(),
+            update_command: "palisade update".to_owned(),
             locks: RwLock::new(locks),
         })
     }
@@ -132,6 +137,14 @@ impl LockedPlugins {
     #[must_use]
     pub fn command(mut self, command: impl Into<String>) -> Self {
         self.command = command.into();
+        self
+    }
+
+    /// Sets the command that fetches an installed plugin again, to which its name is added. Default:
+    /// `palisade update`.
+    #[must_use]
+    pub fn update_command(mut self, command: impl Into<String>) -> Self {
+        self.update_command = command.into();
         self
     }
 
@@ -197,15 +210,28 @@ impl LockedPlugins {
     /// Returns the source of a plugin's file: that of the installed plugin of this name in the
     /// folder of installed plugins, and else the directory, as an absolute path.
     pub(crate) fn source_of(&self, name: &str, file: &Path) -> String {
-        let folder = folder_of(file);
         if let Some(incoming) = self.incoming_of(file) {
             return incoming.source.clone();
         }
-        let is_installed = |lock: &PathBuf| installed_folder(lock) == folder;
-        let installed = self.path.as_ref().filter(|lock| is_installed(lock)).and_then(|_| {
-            self.read(|locks| locks.user.installed_as(name).map(|entry| entry.source.clone()))
-        });
-        installed.unwrap_or_else(|| folder.to_string_lossy().into_owned())
+        let source_of = |entry: &Entry| entry.source.clone();
+        let installed = match self.is_installed(file) {
+            true => self.read(|locks| locks.user.installed_as(name).map(source_of)),
+            false => None,
+        };
+        installed.unwrap_or_else(|| folder_of(file).to_string_lossy().into_owned())
+    }
+
+    /// Returns true if a file is in the folder of installed plugins.
+    fn is_installed(&self, file: &Path) -> bool {
+        self.path.as_ref().is_some_and(|lock| installed_folder(lock) == folder_of(file))
+    }
+
+    /// Returns the name of another plugin as which these bytes were revoked, unless this plugin was
+    /// revoked itself.
+    fn revoked_as(&self, file: &Path, name: &str, digest: Digest) -> Option<String> {
+        let source = self.source_of(name, file);
+        let of = Locator { name, source: &source };
+        self.read(|locks| locks.user.revoked_as(of, digest).map(str::to_owned))
     }
 
     /// Returns true if a file is about to be installed.
@@ -230,9 +256,15 @@ impl LockedPlugins {
     }
 
     /// Returns the refusal of a plugin in this state.
-    fn refusal(&self, name: &str, state: &State) -> NotApproved {
+    fn refusal(&self, refused: Refused<'_>, state: &State) -> NotApproved {
+        let Refused { name, file, digest } = refused;
         let fault = self.read(|locks| locks.fault.clone());
-        let reason = fault.unwrap_or_else(|| state.in_words());
+        let reason = fault.unwrap_or_else(|| match (state, self.revoked_as(file, name, digest)) {
+            (State::Revoked, Some(other)) => {
+                format!("its bytes were revoked as the plugin `{}`", elided(&other, 80))
+            }
+            _ => state.in_words(),
+        });
         let advice = match (state, &self.project, &self.distrusted) {
             (State::Changed(changes), Some(lock), _) if changes[..] == [Change::Project] => {
                 format!(
@@ -242,6 +274,10 @@ impl LockedPlugins {
                 )
             }
             (_, _, Some(distrusted)) => distrusted.remedy.clone(),
+            (State::Changed(_), _, _) if self.is_installed(file) => {
+                let name = shell_name(&elided(name, 128));
+                format!("`{} {name}` fetches the approved file again", self.update_command)
+            }
             _ => {
                 let name = shell_name(&elided(name, 128));
                 format!("`{} {name}` shows it and asks", self.command)
@@ -250,10 +286,14 @@ impl LockedPlugins {
         NotApproved::new(reason, advice)
     }
 
-    fn is_explicit(&self, path: &Path) -> bool {
-        let folder = path.parent().unwrap_or(Path::new("."));
-        !self.explicit.is_empty()
-            && [path, folder].into_iter().any(|path| self.explicit.contains(&real(path)))
+    /// Returns true if a person has named a file for this run, which stands in for an approval that
+    /// nobody has refused.
+    fn is_named_for_this_run(&self, file: &Path, state: &State) -> bool {
+        let folder = file.parent().unwrap_or(Path::new("."));
+        matches!(state, State::New { .. } | State::Changed(_))
+            && self.strictness == Strictness::Describe
+            && !self.explicit.is_empty()
+            && [file, folder].into_iter().any(|path| self.explicit.contains(&real(path)))
     }
 }
 
@@ -272,24 +312,32 @@ impl Approvals for LockedPlugins {
         if self.strictness == Strictness::Describe {
             return Ok(());
         }
+        self.refusal_of_bytes(bytes).map_or(Ok(()), Err)
+    }
+
+    fn refusal_of_bytes(&self, bytes: &PluginBytes<'_>) -> Option<NotApproved> {
         let source = self.source_of(bytes.name, bytes.path);
         let of = Locator { name: bytes.name, source: &source };
         let judge = |lock: &Lock| lock.judge_bytes(of, bytes.digest);
         match self.read(|locks| locks.judge(of, bytes.digest, judge)) {
-            State::Shipped | State::Approved => Ok(()),
-            state => Err(self.refusal(bytes.name, &state)),
+            State::Shipped | State::Approved => None,
+            state if self.is_named_for_this_run(bytes.path, &state) => None,
+            state => {
+                let refused = Refused { name: bytes.name, file: bytes.path, digest: bytes.digest };
+                Some(self.refusal(refused, &state))
+            }
         }
     }
 
     fn of(&self, plugin: &Plugin) -> PluginApproval {
-        let is_explicit = || plugin.path().is_some_and(|path| self.is_explicit(path));
-        let missing =
-            |state: &State| PluginApproval::Missing(Arc::new(self.refusal(plugin.name(), state)));
+        let Some(file) = plugin.path() else { return PluginApproval::Approved };
+        let missing = |state: &State| {
+            let refused = Refused { name: plugin.name(), file, digest: plugin.digest() };
+            PluginApproval::Missing(Arc::new(self.refusal(refused, state)))
+        };
         match self.state(plugin) {
             State::Shipped | State::Approved => PluginApproval::Approved,
-            State::New { .. } | State::Changed(_)
-                if self.strictness == Strictness::Describe && is_explicit() =>
-            {
+            state if self.is_named_for_this_run(file, &state) => {
                 // Naming a plugin stands in for an approval, and overrides no refusal.
                 match self.refused_by_project(plugin) {
                     None => PluginApproval::ThisRun,
@@ -309,50 +357,6 @@ impl Approvals for LockedPlugins {
         let entry = self.entry(Locator { name, source: &self.source_of(name, path) })?;
         let has_changed = entry.revoked.is_none() && digest != Some(entry.digest);
         has_changed.then(|| "it has changed since it was approved".to_owned())
-    }
-}
-
-impl Locks {
-    /// Returns the user's approvals of a name, without the revoked ones.
-    fn approved(&self, name: &str) -> impl Iterator<Item = &Entry> {
-        let entries = self.user.entries().iter();
-        entries.filter(move |entry| entry.name == name && entry.revoked.is_none())
-    }
-
-    fn read(
-        user: Option<&Path>,
-        project: Option<&Path>,
-        distrusted: Option<&Path>,
-    ) -> Result<Self, LockError> {
-        let read = |path: Option<&Path>, of| path.map(|path| lock_file(path, of)).transpose();
-        let project = read(project, LockOf::Project)?.flatten();
-        let distrusted = read(distrusted, LockOf::User)?.flatten();
-        let user = user.map(Lock::read).transpose()?.unwrap_or_default();
-        Ok(Self { user, project, distrusted, fault: None })
-    }
-
-    /// Returns the state according to the user's lock, tightened by that of the project.
-    fn judge(&self, of: Locator<'_>, digest: Digest, judge: impl Fn(&Lock) -> State) -> State {
-        let is_revoked = |lock: &Lock| lock.judge_bytes(of, digest) == State::Revoked;
-        if self.distrusted.as_ref().is_some_and(is_revoked) {
-            return State::Revoked;
-        }
-        match judge(&self.user) {
-            State::Approved if self.project_refuses(of.name, digest) => {
-                State::Changed(vec![Change::Project])
-            }
-            state => state,
-        }
-    }
-
-    /// Returns true if the lock of the project has another digest for this name, or has revoked
-    /// these bytes.
-    fn project_refuses(&self, name: &str, digest: Digest) -> bool {
-        let Some(project) = &self.project else { return false };
-        let mut pinned = project.entries().iter().filter(|entry| entry.name == name).peekable();
-        let is_pinned = pinned.peek().is_some();
-        let has = pinned.any(|entry| entry.digest == digest && entry.revoked.is_none());
-        (is_pinned && !has) || project.revoked().iter().any(|it| it.digest == digest)
     }
 }
 

@@ -100,7 +100,7 @@ fn changed_or_dropped_file_in_the_folder_runs_nothing() {
     looks(&world);
     fs::write(&own, plugin("peek")).unwrap();
     let ran = program(&world, &["call", "peek"]).run().exits_with(4);
-    ran.stderr_contains(&["is not approved"]);
+    ran.stderr_contains(&["is not approved", "`palisade update git` fetches the approved file"]);
     let _ = program(&world, &["call", "look"]).run().exits_with(3);
     let _ = program(&world, &["call", "look", "--locked"]).run().exits_with(3);
     // It cannot be approved under the name of other bytes, and is fetched again.

@@ -2,6 +2,7 @@
 
 use crate::{WORDS, approve, host, lock, plugin, program};
 use palisade::{ErrorClass, PermissionReason, ToolResult, json};
+use palisade_tests::guest::NET_FETCH;
 use palisade_tests::wat::Told;
 use palisade_tests::{Wat, World};
 use palisade_trust::{Keys, LockedPlugins, Review};
@@ -53,6 +54,48 @@ fn approved() -> World {
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("done", ""));
     assert!(call(&world, "look").error().is_none());
     world
+}
+
+#[test]
+fn changed_plugin_that_lacks_a_grant_is_looked_at_before_it_gets_one() {
+    let world = approved();
+    fs::copy(NET_FETCH.file(), world.plugins().join("git.wasm")).unwrap();
+    let said = program(&world, &["list"]).run().exits_with(0).stderr;
+    let (approve, import) =
+        ("`palisade approve git` shows it and asks; besides, it imports", "wasi:http");
+    assert!(said.contains("it is not approved: it has changed since it was approved"), "{said}");
+    assert!(said.contains(approve) && said.contains(import), "{said}");
+    let _ = program(&world, &["revoke", "git"]).run().exits_with(0);
+    let said = program(&world, &["list"]).run().exits_with(0).stderr;
+    assert!(said.contains("it is not approved: its approval was revoked"), "{said}");
+}
+
+#[test]
+fn digest_of_other_bytes_is_refused_for_an_approved_plugin() {
+    let world = approved();
+    let other = format!("sha256:{}", "0".repeat(64));
+    let ran = program(&world, &["approve", "git", "--digest", &other]).run().exits_with(4);
+    ran.stderr_contains(&["`git` is approved with the digest sha256:", "names another one"]);
+    let own = palisade::tool::Digest::of(&plugin("look").build()).to_string();
+    let _ = program(&world, &["approve", "git", "--digest", &own]).run().exits_with(0);
+}
+
+#[test]
+fn settings_that_others_can_change_are_refused() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let world = World::new();
+    let folder = world.home().join(".config/palisade");
+    fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("palisade.toml");
+    fs::write(&file, "[confirm]\nwrite = \"auto\"\n").unwrap();
+    let mode = |mode| fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+    for wrong in [0o666, 0o664] {
+        mode(wrong);
+        let refused = program(&world, &["list"]).run().exits_with(2);
+        refused.stderr_contains(&["palisade.toml", "others can change it", "chmod go-w"]);
+    }
+    mode(0o644);
+    let _ = program(&world, &["list"]).run().exits_with(0);
 }
 
 #[test]
@@ -191,7 +234,7 @@ fn revoked_plugin_stops_under_every_name() {
     let _ = program(&world, &["revoke", "git"]).run().exits_with(0);
     stops(&world, "look", "its approval was revoked");
     fs::rename(world.plugins().join("git.wasm"), world.plugins().join("git2.wasm")).unwrap();
-    stops(&world, "look", "its approval was revoked");
+    stops(&world, "look", "its bytes were revoked as the plugin `git`");
     program(&world, &["revoke", "git"]).run().exits_with(3).stderr_contains(&["no plugin `git`"]);
     program(&world, &["approve", "git2", "--yes"])
         .run()

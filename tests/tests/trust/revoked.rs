@@ -31,7 +31,8 @@ fn revoked_bytes_stay_revoked_after_a_fixed_version_is_approved() {
     let _ = program(&world, &["call", "look"]).run().exits_with(0);
     fs::remove_file(world.plugins().join("evil.wasm")).unwrap();
     world.install("twin", &evil);
-    program(&world, &["call", "look"]).run().exits_with(4).stderr_contains(&["was revoked"]);
+    let refused = program(&world, &["call", "look"]).run().exits_with(4);
+    refused.stderr_contains(&["its bytes were revoked as the plugin `evil`"]);
     program(&world, &["approve", "twin", "--yes"])
         .run()
         .exits_with(4)

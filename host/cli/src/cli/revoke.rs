@@ -71,7 +71,8 @@ impl Done {
         let has_bytes = |entry: &&Entry| own.iter().any(|it| it.digest == entry.digest);
         let others = lock.entries().iter().filter(|entry| !is_it(entry) && entry.revoked.is_none());
         let others = others.filter(has_bytes).map(|entry| entry.name.clone()).collect();
-        let was_revoked = own.iter().any(|entry| entry.revoked.is_some());
+        let was_revoked = own.iter().any(|entry| entry.revoked.is_some())
+            || lock.revoked().iter().any(|bytes| bytes.name == name);
         Self { approvals: lock.revoke(name, source), was_revoked, others }
     }
 }

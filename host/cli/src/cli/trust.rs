@@ -59,13 +59,14 @@ pub(super) fn of_all(common: &Common) -> Result<LockedPlugins, Failure> {
     let project = Some(common.workspace.join(LOCK));
     let approving = Common { locked: false, no_builtin: false, ..common.clone() };
     let command = hint::command(&approving, "approve");
+    let update = hint::command(&approving, "update");
     let locked = match lock_path(common) {
         Some(own) if is_in_workspace(common, &own) => {
             LockedPlugins::open_with(None, project)?.distrusting(own, ELSEWHERE.to_owned())?
         }
         own => LockedPlugins::open_with(own, project)?,
     };
-    Ok(locked.command(command))
+    Ok(locked.command(command).update_command(update))
 }
 
 /// The remedy where the approvals of the user are in the workspace.

@@ -27,6 +27,13 @@ pub trait Approvals: Send + Sync {
     /// Returns the approval of a plugin that has described itself.
     fn of(&self, plugin: &Plugin) -> PluginApproval;
 
+    /// Says why these bytes are not approved, for a file that cannot be loaded for want of a grant.
+    /// Default: nothing is known of it.
+    fn refusal_of_bytes(&self, bytes: &PluginBytes<'_>) -> Option<NotApproved> {
+        let _ = bytes;
+        None
+    }
+
     /// Says how a file that is no plugin differs from an approved one of its name, in words that
     /// begin a sentence, such as `it has changed since it was approved`. A person then learns first
     /// that the file was replaced. `digest` is `None` if the file cannot be read as a component.

@@ -1,6 +1,6 @@
 //! Revocations: of the approval of a plugin, and of bytes under every name.
 
-use super::{Entry, Lock};
+use super::{Entry, Locator, Lock};
 use palisade::tool::Digest;
 use serde::{Deserialize, Serialize};
 use std::time::SystemTime;
@@ -19,6 +19,20 @@ pub struct RevokedBytes {
 }
 
 impl Lock {
+    /// Returns the name of another plugin as which bytes were revoked, unless this plugin was revoked
+    /// itself.
+    #[must_use]
+    pub fn revoked_as(&self, of: Locator<'_>, digest: Digest) -> Option<&str> {
+        if self.entry(of).is_some_and(|own| own.revoked.is_some()) {
+            return None;
+        }
+        let is_it = |entry: &&Entry| entry.digest == digest && entry.revoked.is_some();
+        let entry = self.entries.iter().find(is_it).map(|entry| entry.name.as_str());
+        let bytes = || self.revoked.iter().find(|it| it.digest == digest);
+        let name = entry.or_else(|| bytes().map(|it| it.name.as_str()));
+        name.filter(|name| *name != of.name)
+    }
+
     /// Returns the bytes that are revoked under every name.
     #[must_use]
     pub fn revoked(&self) -> &[RevokedBytes] {

@@ -64,6 +64,15 @@ impl Pending<'_> {
         if approved.is_empty() {
             return Err(self.missing(name));
         }
+        if let Some(named) = &self.args.digest
+            && let Some(other) = approved.iter().find(|plugin| plugin.digest() != *named)
+        {
+            let (name, digest) = (elided(name, 128), other.digest());
+            let text = format!(
+                "`{name}` is approved with the digest {digest}, and --digest names another one"
+            );
+            return Err(Failure::new(Exit::Denied, text));
+        }
         approved.retain(|plugin| trust::lacks_signer(self.locked, self.keys, plugin));
         if approved.is_empty() {
             output::note(&format!("`{}` is approved already", elided(name, 128)));

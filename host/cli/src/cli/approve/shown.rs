@@ -37,7 +37,9 @@ pub(in crate::cli) fn text(
     }
     text.push_str(&classes(plugin, room));
     let granted = match grants::with_approval(common, &review.entry) {
-        Ok(grants) => grants.iter().map(|it| format!("with the approval it has `{it}`")).collect(),
+        Ok(grants) => {
+            grants.iter().map(|it| format!("with the approval it has `{it}` as well")).collect()
+        }
         Err(_) => vec!["unknown: the grants cannot be read".to_owned()],
     };
     for grant in granted {

@@ -58,6 +58,10 @@ impl Approvals for LiveRights {
         self.approvals.check_bytes(bytes)
     }
 
+    fn refusal_of_bytes(&self, bytes: &PluginBytes<'_>) -> Option<NotApproved> {
+        self.approvals.refusal_of_bytes(bytes)
+    }
+
     fn of(&self, plugin: &Plugin) -> PluginApproval {
         self.approvals.of(plugin)
     }

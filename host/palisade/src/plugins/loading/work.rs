@@ -5,7 +5,7 @@ use super::progress::LoadProgress;
 use super::slot::Slot;
 use crate::plugins::approval::PluginApproval;
 use crate::plugins::approvals::{Approvals, PluginBytes};
-use crate::plugins::candidate::{Candidate, CandidateError};
+use crate::plugins::candidate::{Candidate, CandidateError, Lacks};
 use crate::plugins::changes::PluginChange;
 use crate::plugins::observer::{LoadObserver, LoadStep};
 use crate::plugins::pinned_dirs::PinnedDirs;
@@ -70,15 +70,24 @@ impl Task {
         let Some(path) = candidate.path() else { return Ok(()) };
         let bytes = PluginBytes { name: &candidate.name(), path, digest };
         let checked = self.approvals.check_bytes(&bytes);
-        checked.map_err(|why| CandidateError { reason: why.to_string(), digest: Some(digest) })
+        checked.map_err(|why| CandidateError::not_approved(&why, digest))
     }
 }
 
 impl Task {
-    /// Returns the reason of a rejection, behind the words that an approved file has changed.
+    /// Returns the reason of a rejection, behind the words that the file is not approved, or that
+    /// it has changed.
     pub(super) fn rejection(&self, candidate: &Candidate, error: &CandidateError) -> String {
-        let CandidateError { reason, digest } = error;
+        let CandidateError { reason, digest, lacks } = error;
         let Some(path) = candidate.path() else { return reason.clone() };
+        if let (Lacks::Grant, Some(digest)) = (lacks, *digest) {
+            // Only an approved plugin is worth a grant.
+            let bytes = PluginBytes { name: &candidate.name(), path, digest };
+            return match self.approvals.refusal_of_bytes(&bytes) {
+                Some(why) => format!("{why}; besides, {reason}"),
+                None => reason.clone(),
+            };
+        }
         // A missing approval says itself how the file has changed.
         if digest.is_some_and(|digest| self.check_bytes(candidate, digest).is_err()) {
             return reason.clone();

@@ -117,6 +117,13 @@ pub enum PluginRefused {
     TwiceNamed(String),
 }
 
+impl PluginRefused {
+    /// Returns true if a grant of an operator may remove the reason.
+    pub(crate) fn lacks_grant(&self) -> bool {
+        matches!(self, Self::Import { import, .. } if import.starts_with("wasi:http/"))
+    }
+}
+
 /// Returns the error of a plugin that does not match the world of the contract.
 pub(crate) fn world_mismatch(error: &wasmtime::Error) -> PluginRefused {
     PluginRefused::World(format!(
