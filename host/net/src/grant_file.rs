@@ -142,6 +142,8 @@ impl PluginEntry {
                 Grant::Tools(pattern) => tools.push(pattern.clone()),
             }
         }
+        // A secret stays hidden from the plugin, also if another entry grants it as a variable.
+        environment.retain(|name| secrets.iter().all(|secret| secret.name != *name));
         PluginGrants::new(rules, &environment, secrets, variable).with_tools(tools)
     }
 }
@@ -151,6 +153,27 @@ impl GrantFile {
     #[must_use]
     pub fn entries(&self) -> &[PluginEntry] {
         &self.grants
+    }
+
+    /// Returns the name of the variable, if the holder would have it as a secret and as a variable.
+    #[must_use]
+    pub fn secret_and_variable(
+        &self,
+        plugin: &str,
+        holder: &Holder,
+        grant: &Grant,
+    ) -> Option<String> {
+        let held = self.grants.iter().filter(|entry| holder.is_of(plugin, entry));
+        let mut held = held.flat_map(|entry| &entry.grants);
+        let is_clash = |one: &Grant, other: &Grant| match (one, other) {
+            (Grant::Env(name), Grant::Secret(secret)) => secret.name == *name,
+            _ => false,
+        };
+        let clash = held.find(|other| is_clash(grant, other) || is_clash(other, grant))?;
+        match (grant, clash) {
+            (Grant::Env(name), _) | (_, Grant::Env(name)) => Some(name.clone()),
+            _ => None,
+        }
     }
 
     /// Adds a grant, unless the holder has it.

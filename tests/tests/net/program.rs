@@ -165,6 +165,44 @@ fn list_shows_the_grants_of_the_named_plugin() {
 }
 
 #[test]
+fn grants_are_those_of_the_bytes_under_each_name() {
+    let (world, server) = (World::new(), Server::echo());
+    let rule = format!("GET http://{} private", server.authority());
+    let copy = |name: &str| {
+        let file = world.plugins().join(format!("{name}.wasm"));
+        std::fs::copy(NET_FETCH.file(), &file).unwrap();
+        file
+    };
+    let first = copy("first");
+    let run = |args: &[&str]| {
+        let program = Program::new(&world).args(args.to_vec());
+        program.args(["--plugins"]).args([world.plugins()]).run()
+    };
+    let _ = run(&["grant", "first", "net", &rule]).exits_with(0);
+    std::fs::remove_file(first).unwrap();
+    let _ = copy("second");
+    let input = json!({"authority": server.authority()}).to_string();
+    let _ = run(&["call", "send_read", &input]).exits_with(0);
+    assert!(run(&["grant", "second", "list"]).exits_with(0).stdout.contains(&rule));
+    let _ = run(&["grant", "second", "revoke"]).exits_with(0);
+    let _ = run(&["call", "send_read", &input]).exits_with(3);
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn secret_is_no_variable_as_well() {
+    let world = World::new();
+    let secret = ["grant", "net_fetch", "secret", "KEY", "--for", "a.org", "--header", "x-key"];
+    let variable = ["grant", "net_fetch", "env", "KEY"];
+    for (first, second) in [(&secret[..], &variable[..]), (&variable, &secret)] {
+        let _ = program(&world, first).run().exits_with(0);
+        let refused = program(&world, second).run().exits_with(2);
+        let _ = refused.stderr_contains(&["which a secret hides from it"]);
+        let _ = program(&world, &["grant", "net_fetch", "revoke"]).run().exits_with(0);
+    }
+}
+
+#[test]
 fn grant_without_an_effect_is_told() {
     let world = World::new();
     for (args, missing) in [

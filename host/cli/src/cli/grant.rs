@@ -65,6 +65,12 @@ fn add(
     }
     grants::change(common, |file| {
         for grant in &given {
+            if let Some(variable) = file.secret_and_variable(&name, &holder, grant) {
+                return Err(Failure::usage(format!(
+                    "a plugin that has the variable {variable} reads its value, which a secret hides from it; `palisade grant {} revoke` takes the other grant back",
+                    visible(&name)
+                )));
+            }
             file.add(&name, &holder, grant.clone());
         }
         Ok(())
@@ -108,9 +114,9 @@ fn signer(common: &Common, name: &str, holder: &Holder) -> Result<Holder, Failur
 
 fn list(common: &Common, plugin: Option<&str>, as_json: bool) -> Result<Exit, Failure> {
     let file = grants::read(common)?;
-    let entries =
-        file.entries().iter().filter(|entry| plugin.is_none_or(|plugin| is(entry, plugin)));
-    let entries: Vec<&PluginEntry> = entries.collect();
+    let named = plugin.map(|plugin| Named::new(common, plugin));
+    let is_meant = |entry: &&PluginEntry| named.as_ref().is_none_or(|named| named.has(entry));
+    let entries: Vec<&PluginEntry> = file.entries().iter().filter(is_meant).collect();
     if as_json {
         let listed = entries.iter().map(|entry| {
             let grants: Vec<String> = entry.grants.iter().map(ToString::to_string).collect();
@@ -145,9 +151,10 @@ fn list(common: &Common, plugin: Option<&str>, as_json: bool) -> Result<Exit, Fa
 
 fn revoke(common: &Common, plugin: Option<&str>, grant: Option<&str>) -> Result<Exit, Failure> {
     let plugin = named(plugin)?;
+    let named = Named::new(common, plugin);
     let count = grants::change(common, |file: &mut GrantFile| {
         let is_meant = |of: &Grant| grant.is_none_or(|grant| of.to_string() == grant.trim());
-        Ok(file.revoke(|entry, of| is(entry, plugin) && is_meant(of)))
+        Ok(file.revoke(|entry, of| named.has(entry) && is_meant(of)))
     })?;
     if count == 0 {
         let plugin = visible(plugin);
@@ -169,12 +176,25 @@ fn named(plugin: Option<&str>) -> Result<&str, Failure> {
     })
 }
 
-/// Returns true if an entry is that of a plugin, by its name, digest or file.
-fn is(entry: &PluginEntry, plugin: &str) -> bool {
-    entry.plugin == plugin
-        || entry.holder.to_string() == plugin
-        || (is_path(plugin)
-            && digest_of(Path::new(plugin)).is_ok_and(|it| entry.holder == Holder::Digest(it)))
+/// A plugin as the command line names it: by its name, its digest or its file.
+struct Named<'a> {
+    text: &'a str,
+    /// The holder of its grants now. The same bytes may have had another name when a grant was given.
+    holder: Option<Holder>,
+}
+
+impl<'a> Named<'a> {
+    /// Looks a plugin up. One that is gone may still have grants under its name.
+    fn new(common: &Common, text: &'a str) -> Self {
+        Self { text, holder: find(common, text).ok().map(|plugin| plugin.holder) }
+    }
+
+    /// Returns true if an entry is that of the plugin.
+    fn has(&self, entry: &PluginEntry) -> bool {
+        let is_holder = matches!(&self.holder, Some(Holder::Digest(_)))
+            && self.holder.as_ref() == Some(&entry.holder);
+        entry.plugin == self.text || entry.holder.to_string() == self.text || is_holder
+    }
 }
 
 /// The plugin that a grant is for.
@@ -226,7 +246,8 @@ fn find(common: &Common, plugin: &str) -> Result<Plugin, Failure> {
     let host: Host = setup::builder(common, &settings)?.build()?;
     let is_shipped = grants::shipped(plugin).is_some();
     let is_meant = |found: &&Loaded| found.name() == plugin && found.path().is_none() == is_shipped;
-    let loaded = host.plugins().iter().find(is_meant);
+    let plugins = host.plugins();
+    let loaded = plugins.iter().find(is_meant);
     let interfaces = loaded.map_or(Interfaces::Unknown, Interfaces::of);
     let holder = match loaded {
         _ if is_shipped => Some(Holder::Shipped),
