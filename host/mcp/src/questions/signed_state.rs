@@ -36,11 +36,13 @@ pub(crate) struct StateSigner {
 pub(crate) enum StateError {
     /// The state was not made for this call, or was used.
     #[error(
-        "the `requestState` is not one that was made for this call, or has been used: make the call again without it"
+        "the `requestState` is not one that was made for this call, or has been used: make the call again without it. A program may have changed something before its question: look at that first"
     )]
     Foreign,
     /// The state has expired.
-    #[error("the `requestState` has expired: make the call again without it")]
+    #[error(
+        "the `requestState` has expired: make the call again without it. A program may have changed something before its question: look at that first"
+    )]
     Expired,
     /// Too many used states are remembered.
     #[error("too many answers at once: make the call again in a few minutes")]
