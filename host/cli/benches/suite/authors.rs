@@ -106,7 +106,9 @@ fn measure(language: &Language) {
     let project = directory.path().join(PROJECT);
     let source = project.join(language.source);
     let text = fs::read_to_string(&source).expect("the source of the template");
-    fs::write(&source, text.replace(" words, ", " words and ")).expect("an edited source");
+    // The place in the text of the result, in a format of C or in that of another language.
+    let edited = text.replace("zu words, ", "zu words and ").replace("} words, ", "} words and ");
+    fs::write(&source, edited).expect("an edited source");
     let (report, again) = language.build(&directory);
     let answer = first_answer(&directory, &project.join("dist"));
     let mut calls = Series::new("calls");
