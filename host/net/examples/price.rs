@@ -6,6 +6,7 @@
 //! for a count of instructions: that of one call is the difference between two numbers of calls.
 #![allow(clippy::print_stdout, reason = "a measurement is printed")]
 
+use palisade::sandbox::CompileStrategy;
 use palisade::tool::Digest;
 use palisade::{CacheMode, Host, json};
 use palisade_net::{Grants, Network, PluginGrants};
@@ -98,7 +99,9 @@ struct Measured {
 
 impl Measured {
     fn new(guest: &Path, authority: &str) -> Result<Self, Box<dyn Error>> {
-        let builder = || Host::builder().cache(CacheMode::Off);
+        // The hosts run the same code from the first call on.
+        let strategy = CompileStrategy::OptimizedOnly;
+        let builder = || Host::builder().cache(CacheMode::Off).compile_strategy(strategy);
         let without = builder().build()?;
         let calculate = without.registry().get("calculate")?.origin().digest();
         let calculate = calculate.ok_or("`calculate` is no plugin")?;
@@ -147,6 +150,8 @@ impl Measured {
         let mut times: [Vec<Duration>; Measure::ALL.len()] = Default::default();
         for round in 0..WARM + ROUNDS {
             for (measure, times) in Measure::ALL.into_iter().zip(&mut times) {
+                // What the measure before has left in the processor's caches does not count.
+                self.once(measure).await?;
                 let begin = Instant::now();
                 self.once(measure).await?;
                 if round >= WARM {

@@ -286,8 +286,8 @@ impl LockedPlugins {
         NotApproved::new(reason, advice)
     }
 
-    /// Returns true if a person has named a file for this run, which stands in for an approval that
-    /// nobody has refused.
+    /// Returns true if a person has named a file for this run. That stands in for a missing approval,
+    /// not for a refused one.
     fn is_named_for_this_run(&self, file: &Path, state: &State) -> bool {
         let folder = file.parent().unwrap_or(Path::new("."));
         matches!(state, State::New { .. } | State::Changed(_))
