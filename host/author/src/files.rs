@@ -96,7 +96,7 @@ impl Snapshot {
     fn insert(&mut self, path: PathBuf, about: &fs::Metadata) -> io::Result<()> {
         if self.sources.len() + self.cases.len() == MOST {
             return Err(io::Error::other(format!(
-                "the project has more than {MOST} files; leave out of it what is not its source"
+                "the project has more than {MOST} files; move other files out of it"
             )));
         }
         let stamp = Stamp::of(about);

@@ -150,7 +150,7 @@ impl Measured {
         let mut times: [Vec<Duration>; Measure::ALL.len()] = Default::default();
         for round in 0..WARM + ROUNDS {
             for (measure, times) in Measure::ALL.into_iter().zip(&mut times) {
-                // What the measure before has left in the processor's caches does not count.
+                // The caches of the processor hold this measure then, not the one before.
                 self.once(measure).await?;
                 let begin = Instant::now();
                 self.once(measure).await?;

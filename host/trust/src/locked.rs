@@ -140,8 +140,8 @@ impl LockedPlugins {
         self
     }
 
-    /// Sets the command that fetches an installed plugin again, to which its name is added. Default:
-    /// `palisade update`.
+    /// Sets the command that fetches an installed plugin again, to which its name is added.
+    /// Default: `palisade update`.
     #[must_use]
     pub fn update_command(mut self, command: impl Into<String>) -> Self {
         self.update_command = command.into();
@@ -226,8 +226,8 @@ impl LockedPlugins {
         self.path.as_ref().is_some_and(|lock| installed_folder(lock) == folder_of(file))
     }
 
-    /// Returns the name of another plugin as which these bytes were revoked, unless this plugin was
-    /// revoked itself.
+    /// Returns the name of another plugin under which these bytes were revoked, unless this plugin
+    /// was revoked itself.
     fn revoked_as(&self, file: &Path, name: &str, digest: Digest) -> Option<String> {
         let source = self.source_of(name, file);
         let of = Locator { name, source: &source };
@@ -286,8 +286,8 @@ impl LockedPlugins {
         NotApproved::new(reason, advice)
     }
 
-    /// Returns true if a person has named a file for this run. That stands in for a missing approval,
-    /// not for a refused one.
+    /// Returns true if a person has named a file for this run. That stands in for a missing
+    /// approval, not for a refusal.
     fn is_named_for_this_run(&self, file: &Path, state: &State) -> bool {
         let folder = file.parent().unwrap_or(Path::new("."));
         matches!(state, State::New { .. } | State::Changed(_))

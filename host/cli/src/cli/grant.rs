@@ -179,12 +179,13 @@ fn named(plugin: Option<&str>) -> Result<&str, Failure> {
 /// A plugin as the command line names it: by its name, its digest or its file.
 struct Named<'a> {
     text: &'a str,
-    /// The holder of its grants now. The same bytes may have had another name when a grant was given.
+    /// The holder of its grants now. The same bytes may have had another name when a grant was
+    /// given.
     holder: Option<Holder>,
 }
 
 impl<'a> Named<'a> {
-    /// Looks a plugin up. One that is gone may still have grants under its name.
+    /// Looks a plugin up. A plugin that is gone may still have grants under its name.
     fn new(common: &Common, text: &'a str) -> Self {
         Self { text, holder: find(common, text).ok().map(|plugin| plugin.holder) }
     }

@@ -259,7 +259,7 @@ pub(super) fn advice(host: &Host, tool: &str) -> Option<String> {
     ))
 }
 
-/// The refusal of a tool with the name of the shipped one that runs programs.
+/// The refusal of another tool with the name of the shipped tool that runs programs.
 pub(super) const OTHER_PROGRAMS: &str = "`run_js` is not that of the shipped plugin `code` here, which alone runs programs; leave out --no-builtin, or rename the other tool";
 
 /// Returns true for a tool of the shipped plugin that runs programs.

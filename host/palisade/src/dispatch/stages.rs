@@ -107,8 +107,8 @@ impl Pipeline<'_> {
         }
     }
 
-    /// Refuses a call that another one makes, if the time of that one is over: it has waited for
-    /// its turn.
+    /// Refuses a call that another call makes, if the time of the other call is over: it has waited
+    /// for its turn.
     fn check_time_of_parent(&self) -> Result<(), ErrorKind> {
         match &self.requester.parent {
             Some(parent) if parent.clock.left().is_zero() => {

@@ -38,7 +38,7 @@ impl CallClock {
     }
 
     /// Creates the clock of a call that another call makes: when it starts, its budget is at most
-    /// the time that is left to the other one.
+    /// the time that is left to the other call.
     pub(crate) fn within(budget: Duration, outer: Arc<Self>) -> Arc<Self> {
         Self::made(budget, Some(outer))
     }
@@ -56,8 +56,8 @@ impl CallClock {
         self.start.get().is_some()
     }
 
-    /// Returns true for a call that another call makes, if the time of that one is over. Such a call
-    /// must not begin. Starts the clock.
+    /// Returns true for a call that another call makes, if the time of the other call is over. Such
+    /// a call must not begin. Starts the clock.
     pub(crate) fn is_late(&self) -> bool {
         self.outer.is_some() && self.left().is_zero()
     }

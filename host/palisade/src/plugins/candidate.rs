@@ -1,10 +1,13 @@
 //! A potential plugin: opened once, recognised from an earlier run if possible, otherwise read,
 //! hashed and prepared.
 
-use super::approval::NotApproved;
+mod error;
+
+pub(super) use error::{CandidateError, Lacks};
+
 use crate::sandbox::{
-    ByteSource, Cache, Freshness, Identity, PastCompilation, PluginRefused, Prepared, Sandbox,
-    Trust, World, limits,
+    ByteSource, Cache, Freshness, Identity, PastCompilation, Prepared, Sandbox, Trust, World,
+    limits,
 };
 use crate::tool::Digest;
 use crate::tool::text::elided;
@@ -37,42 +40,6 @@ pub(super) enum Candidate {
     Shipped(&'static palisade_plugins::Plugin),
     /// A file, with the world that it is expected to have.
     File(PathBuf, World),
-}
-
-/// The reason why a candidate is not a plugin.
-#[derive(Debug, Clone)]
-pub(super) struct CandidateError {
-    pub(super) reason: String,
-    /// The digest of the refused bytes, if known.
-    pub(super) digest: Option<Digest>,
-    /// What is missing.
-    pub(super) lacks: Lacks,
-}
-
-/// What a candidate lacks that is not a plugin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lacks {
-    /// A grant alone: with it the candidate may be a plugin.
-    Grant,
-    /// Something that no operator can give it.
-    Fitness,
-}
-
-impl CandidateError {
-    fn new(refused: &PluginRefused, digest: Digest) -> Self {
-        let lacks = if refused.lacks_grant() { Lacks::Grant } else { Lacks::Fitness };
-        Self { reason: refused.to_string(), digest: Some(digest), lacks }
-    }
-
-    pub(super) fn not_approved(why: &NotApproved, digest: Digest) -> Self {
-        Self { reason: why.to_string(), digest: Some(digest), lacks: Lacks::Fitness }
-    }
-}
-
-impl From<String> for CandidateError {
-    fn from(reason: String) -> Self {
-        Self { reason, digest: None, lacks: Lacks::Fitness }
-    }
 }
 
 /// Says whether bytes of this digest may describe themselves, before anything of them runs.

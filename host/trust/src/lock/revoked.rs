@@ -19,8 +19,8 @@ pub struct RevokedBytes {
 }
 
 impl Lock {
-    /// Returns the name of another plugin as which bytes were revoked, unless this plugin was revoked
-    /// itself.
+    /// Returns the name of another plugin under which bytes were revoked, unless this plugin was
+    /// revoked itself.
     #[must_use]
     pub fn revoked_as(&self, of: Locator<'_>, digest: Digest) -> Option<&str> {
         if self.entry(of).is_some_and(|own| own.revoked.is_some()) {
