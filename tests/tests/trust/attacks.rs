@@ -4,7 +4,7 @@ use crate::{WORDS, approve, host, lock, plugin, program};
 use palisade::{ErrorClass, PermissionReason, ToolResult, json};
 use palisade_tests::guest::NET_FETCH;
 use palisade_tests::wat::Told;
-use palisade_tests::{Wat, World};
+use palisade_tests::{Program, Wat, World};
 use palisade_trust::{Keys, LockedPlugins, Review};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -96,6 +96,37 @@ fn settings_that_others_can_change_are_refused() {
     }
     mode(0o644);
     let _ = program(&world, &["list"]).run().exits_with(0);
+}
+
+#[test]
+fn settings_that_cannot_be_read_are_never_no_settings() {
+    let world = World::new();
+    let folder = world.home().join(".config/palisade");
+    fs::create_dir_all(&folder).unwrap();
+    let deny = "[confirm]\nnone = \"deny\"\n";
+    let sum = ["call", "calculate", r#"{"expression": "1"}"#];
+    let whole = |words: &[&str]| Program::new(&world).args(words.to_vec());
+    let piped = [&sum[..], &["--config", "/dev/stdin"]].concat();
+    whole(&piped).stdin(deny).run().exits_with(2).stderr_contains(&["cannot read `/dev/stdin`"]);
+    let file = folder.join("palisade.toml");
+    symlink(world.outer().join("nowhere.toml"), &file).unwrap();
+    let _ = whole(&sum).run().exits_with(2).stderr_contains(&["palisade.toml"]);
+    fs::remove_file(&file).unwrap();
+    let _ = whole(&sum).run().exits_with(0);
+    fs::remove_dir(&folder).unwrap();
+    symlink(world.outer().join("nowhere"), &folder).unwrap();
+    whole(&sum).run().exits_with(2).stderr_contains(&["leads nowhere"]);
+}
+
+#[test]
+fn open_directory_without_settings_stops_nothing() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let world = World::new();
+    let folder = world.home().join(".config");
+    fs::create_dir_all(&folder).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o775)).unwrap();
+    let sum = ["call", "calculate", r#"{"expression": "1"}"#];
+    let _ = Program::new(&world).args(sum).run().exits_with(0);
 }
 
 #[test]

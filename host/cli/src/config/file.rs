@@ -163,10 +163,9 @@ impl FileConfig {
     ///
     /// If the file exists and cannot be read.
     pub(crate) fn text(path: &Path, of: FileOf) -> io::Result<Option<String>> {
-        use io::ErrorKind::{NotADirectory, NotFound};
-        match text::read(path, of) {
-            Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(None),
-            read => read.map(Some),
+        match text::is_missing(path)? {
+            true => Ok(None),
+            false => text::read(path, of).map(Some),
         }
     }
 

@@ -18,6 +18,22 @@ pub enum FileOf {
     Project,
 }
 
+/// Returns true if there is no file of this name. A link that leads nowhere is an error, here and
+/// when the file is read: the settings behind it are unknown, which is not the same as none.
+pub(super) fn is_missing(path: &Path) -> io::Result<bool> {
+    use io::ErrorKind::{NotADirectory, NotFound};
+    match path.symlink_metadata() {
+        Ok(_) => return Ok(false),
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => {}
+        Err(error) => return Err(error),
+    }
+    let is_broken = |directory: &&Path| directory.is_symlink() && !directory.exists();
+    match path.ancestors().skip(1).find(is_broken) {
+        Some(link) => Err(io::Error::other(format!("the link {} leads nowhere", link.display()))),
+        None => Ok(true),
+    }
+}
+
 /// Reads a file.
 pub(super) fn read(path: &Path, of: FileOf) -> io::Result<String> {
     let file = match of {
