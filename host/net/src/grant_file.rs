@@ -155,25 +155,17 @@ impl GrantFile {
         &self.grants
     }
 
-    /// Returns the name of the variable, if the holder would have it as a secret and as a variable.
+    /// Returns the grant of the holder that a new one contradicts: a variable is read by the plugin,
+    /// and a secret is hidden from it.
     #[must_use]
-    pub fn secret_and_variable(
-        &self,
-        plugin: &str,
-        holder: &Holder,
-        grant: &Grant,
-    ) -> Option<String> {
+    pub fn contradicted_by(&self, plugin: &str, holder: &Holder, grant: &Grant) -> Option<&Grant> {
         let held = self.grants.iter().filter(|entry| holder.is_of(plugin, entry));
-        let mut held = held.flat_map(|entry| &entry.grants);
         let is_clash = |one: &Grant, other: &Grant| match (one, other) {
             (Grant::Env(name), Grant::Secret(secret)) => secret.name == *name,
             _ => false,
         };
-        let clash = held.find(|other| is_clash(grant, other) || is_clash(other, grant))?;
-        match (grant, clash) {
-            (Grant::Env(name), _) | (_, Grant::Env(name)) => Some(name.clone()),
-            _ => None,
-        }
+        let mut held = held.flat_map(|entry| &entry.grants);
+        held.find(|other| is_clash(grant, other) || is_clash(other, grant))
     }
 
     /// Adds a grant, unless the holder has it.

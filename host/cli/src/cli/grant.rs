@@ -65,10 +65,10 @@ fn add(
     }
     grants::change(common, |file| {
         for grant in &given {
-            if let Some(variable) = file.secret_and_variable(&name, &holder, grant) {
+            if let Some(other) = file.contradicted_by(&name, &holder, grant) {
+                let name = visible(&name);
                 return Err(Failure::usage(format!(
-                    "a plugin that has the variable {variable} reads its value, which a secret hides from it; `palisade grant {} revoke` takes the other grant back",
-                    visible(&name)
+                    "a plugin reads the value of its variables, and a secret is hidden from it; `palisade grant {name} revoke \"{other}\"` takes the other grant back"
                 )));
             }
             file.add(&name, &holder, grant.clone());
@@ -178,23 +178,32 @@ fn named(plugin: Option<&str>) -> Result<&str, Failure> {
 
 /// A plugin as the command line names it: by its name, its digest or its file.
 struct Named<'a> {
+    common: &'a Common,
     text: &'a str,
-    /// The holder of its grants now. The same bytes may have had another name when a grant was
-    /// given.
-    holder: Option<Holder>,
+    /// The digest of a third party's plugin. The same bytes may have had another name when a grant
+    /// was given.
+    digest: Option<Digest>,
 }
 
 impl<'a> Named<'a> {
     /// Looks a plugin up. A plugin that is gone may still have grants under its name.
-    fn new(common: &Common, text: &'a str) -> Self {
-        Self { text, holder: find(common, text).ok().map(|plugin| plugin.holder) }
+    fn new(common: &'a Common, text: &'a str) -> Self {
+        let digest = match find(common, text).map(|plugin| plugin.holder) {
+            Ok(Holder::Digest(digest)) => Some(digest),
+            Ok(Holder::Signer(_) | Holder::Shipped) | Err(_) => None,
+        };
+        Self { common, text, digest }
     }
 
     /// Returns true if an entry is that of the plugin.
     fn has(&self, entry: &PluginEntry) -> bool {
-        let is_holder = matches!(&self.holder, Some(Holder::Digest(_)))
-            && self.holder.as_ref() == Some(&entry.holder);
-        entry.plugin == self.text || entry.holder.to_string() == self.text || is_holder
+        // Without a lock that can be read, no plugin has a grant by its signer.
+        let has_grants = |digest: &Digest| {
+            grants::digests(self.common, entry).is_ok_and(|digests| digests.contains(digest))
+        };
+        entry.plugin == self.text
+            || entry.holder.to_string() == self.text
+            || self.digest.as_ref().is_some_and(has_grants)
     }
 }
 

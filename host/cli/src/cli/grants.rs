@@ -238,7 +238,7 @@ fn network(settings: &NetworkSettings) -> Result<Network, Failure> {
 }
 
 /// Returns the digests of the files that have the grants of an entry.
-fn digests(common: &Common, entry: &PluginEntry) -> Result<Vec<Digest>, Failure> {
+pub(super) fn digests(common: &Common, entry: &PluginEntry) -> Result<Vec<Digest>, Failure> {
     Ok(match &entry.holder {
         Holder::Digest(digest) => vec![*digest],
         Holder::Shipped => shipped(&entry.plugin).into_iter().collect(),
@@ -260,7 +260,7 @@ pub(super) fn advice(host: &Host, tool: &str) -> Option<String> {
 }
 
 /// The refusal of another tool with the name of the shipped tool that runs programs.
-pub(super) const OTHER_PROGRAMS: &str = "`run_js` is not that of the shipped plugin `code` here, which alone runs programs; leave out --no-builtin, or rename the other tool";
+pub(super) const OTHER_PROGRAMS: &str = "`run_js` is not that of the shipped plugin `code` here, which alone runs programs; switch the shipped plugins on, or rename the other tool";
 
 /// Returns true for a tool of the shipped plugin that runs programs.
 pub(super) fn is_of_programs(tool: &palisade::registry::Registered) -> bool {
