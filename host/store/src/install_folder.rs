@@ -137,6 +137,12 @@ impl InstallFolder {
         read.is_ok() && Digest::of(&bytes) == digest
     }
 
+    /// Returns true if there is a file in the place of an installed plugin, with any bytes.
+    #[must_use]
+    pub fn has_any(&self, name: &str, digest: Digest) -> bool {
+        self.path.join(installed_file(name, digest)).symlink_metadata().is_ok()
+    }
+
     /// Removes the file of a plugin and its signature, if they are there.
     ///
     /// # Errors

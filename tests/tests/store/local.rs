@@ -113,6 +113,20 @@ fn changed_or_dropped_file_in_the_folder_runs_nothing() {
 }
 
 #[test]
+fn changed_file_of_a_revoked_plugin_is_removed() {
+    let world = World::new();
+    let path = file(&world, "git.wasm", &plugin("look"));
+    let _ = add(&world, path.to_str().unwrap()).run().exits_with(0);
+    let own = folder(&world).join(&files(&world)[0]);
+    fs::write(&own, plugin("peek")).unwrap();
+    let _ = program(&world, &["revoke", "git"]).run().exits_with(0);
+    let removed = program(&world, &["remove", "git"]).run().exits_with(0);
+    assert!(removed.stdout.contains("Its bytes stay revoked."), "{removed:?}");
+    assert!(!own.exists());
+    let _ = program(&world, &["remove", "git"]).run().exits_with(3);
+}
+
+#[test]
 fn running_host_takes_an_update_up() {
     let world = World::new();
     let path = file(&world, "git.wasm", &plugin("look"));

@@ -62,6 +62,11 @@ impl<'a> Installing<'a> {
         self.folder.has(&entry.name, entry.digest)
     }
 
+    /// Returns true if there is a file in the place of an installed plugin, whatever its bytes.
+    pub(super) fn has_any_file(&self, entry: &Entry) -> bool {
+        self.folder.has_any(&entry.name, entry.digest)
+    }
+
     pub(super) fn fetch(&self, source: &Source) -> Result<Fetched, Failure> {
         Ok(fetch(&self.network, source, &self.credentials)?)
     }

@@ -11,8 +11,8 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     let lock = installing.lock()?;
     let name = shown(&args.plugin);
     let entry = lock.installed_as(&args.plugin);
-    // Of a revoked plugin the revocation stays when its file is gone.
-    let entry = entry.filter(|entry| entry.revoked.is_none() || installing.has_file(entry));
+    // The revocation stays when the file is gone. A file with other bytes is removed as well.
+    let entry = entry.filter(|entry| entry.revoked.is_none() || installing.has_any_file(entry));
     let Some(entry) = entry else {
         let lies = lock.entries().iter().find(|it| it.name == args.plugin && !it.is_installed());
         let advice = lies.map(|entry| {
