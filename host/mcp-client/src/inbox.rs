@@ -207,7 +207,7 @@ impl Inbox {
     }
 
     fn read(&self, text: &[u8]) -> Option<Received> {
-        let is_object = text.first() == Some(&b'{');
+        let is_object = text.trim_ascii_start().first() == Some(&b'{');
         let text = match str::from_utf8(text) {
             Ok(text) => surrogates::paired(text),
             Err(_) if !is_object => return None,
