@@ -17,7 +17,7 @@ impl Settings {
             Origin::Environment(name) | Origin::Flag(name) => Some(format!("with {name}")),
         };
         let set = self.set().into_iter().filter_map(|(key, origin)| Some((key, place(origin)?)));
-        let paths = self.places_of_path_rules(&place).map(|places| ("paths".to_owned(), places));
+        let paths = self.places_of_path_rules(place).map(|places| ("paths".to_owned(), places));
         set.chain(paths).fold(Places::new(own), |places, (key, place)| places.with(key, place))
     }
 
