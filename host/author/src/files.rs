@@ -15,6 +15,21 @@ const LEFT_OUT: [&str; 5] = [OUTPUT, "target", "node_modules", "build", "__pycac
 /// Files that builds write.
 const LOCKS: [&str; 2] = ["Cargo.lock", "package-lock.json"];
 
+/// The extensions of sources in each language, and of manifests.
+const EXTENSIONS: [&str; 12] =
+    ["rs", "toml", "py", "js", "mjs", "cjs", "ts", "mts", "tsx", "c", "h", "wit"];
+/// Manifests with other extensions.
+const MANIFESTS: [&str; 2] = ["package.json", "compile_flags.txt"];
+
+/// Returns true for a file that a plugin is built from, as its name and place tell: no test, no
+/// document, and no file that a recorded case reads.
+fn is_source(path: &Path) -> bool {
+    let is_test = path.starts_with("tests");
+    let extension = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
+    let is_manifest = MANIFESTS.iter().any(|name| path == Path::new(name));
+    !is_test && (is_manifest || EXTENSIONS.contains(&extension))
+}
+
 /// Returns a source of a project that was changed after its plugin was built, relative to the
 /// project.
 ///
@@ -23,8 +38,9 @@ const LOCKS: [&str; 2] = ["Cargo.lock", "package-lock.json"];
 /// If the files cannot be listed, or are more than 20,000.
 pub fn source_newer_than(plugin: &Path, project: &Path) -> io::Result<Option<PathBuf>> {
     let built = Stamp::of(&fs::metadata(plugin)?).modified;
-    let sources = Snapshot::of(project)?.sources;
-    Ok(sources.into_iter().find(|(_, stamp)| stamp.modified > built).map(|(path, _)| path))
+    let mut sources = Snapshot::of(project)?.sources.into_iter();
+    let is_newer = |(path, stamp): &(PathBuf, Stamp)| stamp.modified > built && is_source(path);
+    Ok(sources.find(is_newer).map(|(path, _)| path))
 }
 
 /// A difference between two states of a project.
