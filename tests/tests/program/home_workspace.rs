@@ -147,8 +147,10 @@ fn plugin_directories_that_another_run_names_are_protected() {
     let _ = world.other_run(&flags).run().exits_with(0);
     let variable = world.other_run(&[]).env("PALISADE_PLUGINS", world.at("by-variable"));
     let _ = variable.run().exits_with(0);
-    // Another directory that the file names since.
+    // Another directory that the file names since, also if its run would refuse the file.
     names("other.toml", "since");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o664);
+    std::fs::set_permissions(world.at("other.toml"), mode).expect("a mode can be set");
     for directory in ["by-file", "by-flag", "by-variable", "since"] {
         assert_eq!(world.call("write_file", &format!("{directory}/new.wasm")), 4, "{directory}");
         assert_eq!(world.call("delete_file", &format!("{directory}/readme")), 4, "{directory}");

@@ -52,7 +52,7 @@ fn plugin_directories(files: BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
         return BTreeSet::new();
     }
     let read = move || {
-        let read = |file: &PathBuf| FileConfig::read(file, FileOf::User).ok().flatten();
+        let read = |file: &PathBuf| FileConfig::read(file, FileOf::OtherRun).ok().flatten();
         let named = files.iter().filter_map(read).flat_map(|file| {
             let adapted = file.adapted.into_iter().flat_map(|it| [Some(it.file), it.wit]);
             file.directories.into_iter().chain(adapted.flatten())

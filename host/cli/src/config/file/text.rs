@@ -16,6 +16,9 @@ pub enum FileOf {
     /// A project, whose file only tightens. It is untrusted, and error messages quote its lines, so
     /// that it cannot be a symlink.
     Project,
+    /// The user in another run. It decides nothing here: what it names is protected, also if that
+    /// run would refuse the file.
+    OtherRun,
 }
 
 /// Returns true if there is no file of this name. A link that leads nowhere is an error, here and
@@ -39,6 +42,7 @@ pub(super) fn read(path: &Path, of: FileOf) -> io::Result<String> {
     let file = match of {
         FileOf::User => open_deciding_file(path)?,
         FileOf::Project => open_regular(path, LastLink::Keep)?,
+        FileOf::OtherRun => open_regular(path, LastLink::Follow)?,
     };
     let mut text = String::new();
     file.take(MAX_FILE + 1).read_to_string(&mut text)?;
