@@ -155,8 +155,8 @@ impl GrantFile {
         &self.grants
     }
 
-    /// Returns the grant of the holder that a new one contradicts: a variable is read by the plugin,
-    /// and a secret is hidden from it.
+    /// Returns the grant of the holder that a new one contradicts: the plugin reads a variable, and
+    /// a secret is hidden from it.
     #[must_use]
     pub fn contradicted_by(&self, plugin: &str, holder: &Holder, grant: &Grant) -> Option<&Grant> {
         let held = self.grants.iter().filter(|entry| holder.is_of(plugin, entry));
@@ -243,6 +243,15 @@ mod tests {
         let text = file().to_text().unwrap();
         assert_eq!(text.parse::<GrantFile>().unwrap(), file(), "{text}");
         assert_eq!("".parse::<GrantFile>().unwrap(), GrantFile::default());
+    }
+
+    #[test]
+    fn secret_of_a_plugin_is_none_of_its_variables() {
+        let text = "[[grant]]\nplugin = \"web\"\nshipped = true\nenv = [\"KEY\", \"LANG\"]\n\
+                    secret = [{ name = \"KEY\", host = \"a.org\", header = \"x-key\" }]\n";
+        let file: GrantFile = text.parse().unwrap();
+        let seen = file.entries()[0].resolve(&|_| Some("a value".to_owned())).environment();
+        assert_eq!(seen, [("LANG".to_owned(), "a value".to_owned())]);
     }
 
     #[test]

@@ -219,6 +219,8 @@ enum Interfaces {
     /// The plugin is not loaded, perhaps since it needs the grant.
     Unknown,
     Known(Vec<String>),
+    /// Those of WASI that a sandbox without grants provides.
+    Plain,
 }
 
 impl Interfaces {
@@ -236,6 +238,7 @@ impl Interfaces {
         };
         match self {
             Self::Unknown => None,
+            Self::Plain => (!matches!(grant, Grant::Env(_))).then_some(needed),
             Self::Known(names) => (!names.iter().any(|name| name == needed)).then_some(needed),
         }
     }
@@ -252,19 +255,15 @@ fn find(common: &Common, plugin: &str) -> Result<Plugin, Failure> {
         let file = Path::new(plugin);
         return of_file(&name_of_file(file), file);
     }
+    if let Some(shipped) = palisade_plugins::all().iter().find(|it| it.name == plugin) {
+        let needs_grant = shipped.requires.is_some();
+        let interfaces = if needs_grant { Interfaces::Unknown } else { Interfaces::Plain };
+        return Ok(Plugin { name: plugin.to_owned(), holder: Holder::Shipped, interfaces });
+    }
     let settings = setup::settings(common)?;
     let host: Host = setup::builder(common, &settings)?.build()?;
-    let is_shipped = grants::shipped(plugin).is_some();
-    let is_meant = |found: &&Loaded| found.name() == plugin && found.path().is_none() == is_shipped;
-    let plugins = host.plugins();
-    let loaded = plugins.iter().find(is_meant);
-    let interfaces = loaded.map_or(Interfaces::Unknown, Interfaces::of);
-    let holder = match loaded {
-        _ if is_shipped => Some(Holder::Shipped),
-        Some(found) => Some(Holder::Digest(found.digest())),
-        None => None,
-    };
-    if let Some(holder) = holder {
+    if let Some(found) = host.plugins().iter().find(|found| found.name() == plugin) {
+        let (holder, interfaces) = (Holder::Digest(found.digest()), Interfaces::of(found));
         return Ok(Plugin { name: plugin.to_owned(), holder, interfaces });
     }
     let rejected = host.rejected();

@@ -259,12 +259,17 @@ pub(super) fn advice(host: &Host, tool: &str) -> Option<String> {
     ))
 }
 
-/// The refusal of another tool with the name of the shipped tool that runs programs.
-pub(super) const OTHER_PROGRAMS: &str = "`run_js` is not that of the shipped plugin `code` here, which alone runs programs; switch the shipped plugins on, or rename the other tool";
+/// The shipped tool that runs programs.
+pub(super) const RUN_JS: &str = "run_js";
 
-/// Returns true for a tool of the shipped plugin that runs programs.
-pub(super) fn is_of_programs(tool: &palisade::registry::Registered) -> bool {
-    tool.origin().digest().is_some() && tool.origin().digest() == shipped(CODE)
+/// Refuses another tool with the name of the shipped one that runs programs.
+pub(super) fn refuse_other_programs(host: &Host) -> Result<(), Failure> {
+    match host.registry().get(RUN_JS) {
+        Ok(tool) if tool.origin().digest() != shipped(CODE) => Err(Failure::usage(
+            "`run_js` is not that of the shipped plugin `code` here, which alone runs programs; switch the shipped plugins on, or rename the other tool",
+        )),
+        Ok(_) | Err(_) => Ok(()),
+    }
 }
 
 /// Returns the digest of a shipped plugin.

@@ -3,16 +3,14 @@
 use super::args::{Common, Programs, Run as Args};
 use super::caller::Caller;
 use super::exit::{Exit, Failure};
+use super::grants::{RUN_JS, refuse_other_programs};
 use super::signals::Signals;
 use super::tool_session::{Prints, Tools, Wanted};
-use super::{call, grants, input, output};
+use super::{call, input, output};
 use palisade::Call;
 use palisade::internal::expect_one_call;
 use palisade::tool::json::JsonBounds;
 use serde_json::json;
-
-/// The shipped tool that runs programs.
-const RUN_JS: &str = "run_js";
 
 pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exit, Failure> {
     let path = args.program.to_string_lossy();
@@ -22,12 +20,9 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let prints = if args.json { Prints::Json } else { Prints::Text };
     let common = &Common { programs: Programs::Granted, ..common.clone() };
     let tools = Tools::open(common, &args.running, Wanted::Tools(&[RUN_JS]), prints)?;
-    match tools.host.registry().get(RUN_JS) {
-        Ok(tool) if grants::is_of_programs(&tool) => {}
-        Ok(_) => return Err(Failure::usage(grants::OTHER_PROGRAMS)),
-        Err(_) => output::note(
-            "programs are run by the shipped plugin `code`, which is switched off here",
-        ),
+    refuse_other_programs(&tools.host)?;
+    if !tools.host.registry().has(RUN_JS) {
+        output::note("programs are run by the shipped plugin `code`, which is switched off here");
     }
     let mut call = caller.prepare(Call::new(RUN_JS, json!({"code": program})));
     if let Some(timeout) = args.running.timeout {

@@ -95,10 +95,7 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let common = &Common { programs, ..common.clone() };
     let tools = Tools::open(common, &args.running, Wanted::Served(&served), Prints::Text)?;
     if args.code_mode {
-        let run_js = tools.host.registry().get("run_js");
-        if run_js.is_ok_and(|tool| !grants::is_of_programs(&tool)) {
-            return Err(Failure::usage(grants::OTHER_PROGRAMS));
-        }
+        grants::refuse_other_programs(&tools.host)?;
     }
     let changes = if args.watch { Changes::Watched } else { Changes::Never };
     let mut settings = Settings::default();
