@@ -22,7 +22,8 @@ const EXTENSIONS: [&str; 12] =
 const MANIFESTS: [&str; 2] = ["package.json", "compile_flags.txt"];
 
 /// Returns true for a file that a plugin is built from, as its name and place tell: no test, no
-/// document, and no file that a recorded case reads.
+/// document, and no file that a recorded case reads. `dev` builds after a change of any file, since
+/// a build may read it.
 fn is_source(path: &Path) -> bool {
     let is_test = path.starts_with("tests");
     let extension = path.extension().and_then(|it| it.to_str()).unwrap_or_default();

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-/// The length of an escaped code unit, `\uXXXX`, in bytes.
+/// The length of an escaped code unit, a backslash, `u` and four digits, in bytes.
 const UNIT: usize = 6;
 
 /// Returns the text of a JSON value in which U+FFFD replaces each half of a surrogate pair that

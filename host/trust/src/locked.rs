@@ -259,11 +259,13 @@ impl LockedPlugins {
     fn refusal(&self, refused: Refused<'_>, state: &State) -> NotApproved {
         let Refused { name, file, digest } = refused;
         let fault = self.read(|locks| locks.fault.clone());
-        let reason = fault.unwrap_or_else(|| match (state, self.revoked_as(file, name, digest)) {
-            (State::Revoked, Some(other)) => {
-                format!("its bytes were revoked as the plugin `{}`", elided(&other, 80))
-            }
-            _ => state.in_words(),
+        let as_another = || match state {
+            State::Revoked => self.revoked_as(file, name, digest),
+            _ => None,
+        };
+        let reason = fault.unwrap_or_else(|| match as_another() {
+            Some(other) => format!("its bytes were revoked as the plugin `{}`", elided(&other, 80)),
+            None => state.in_words(),
         });
         let advice = match (state, &self.project, &self.distrusted) {
             (State::Changed(changes), Some(lock), _) if changes[..] == [Change::Project] => {

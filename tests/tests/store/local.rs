@@ -88,12 +88,17 @@ fn update_shows_the_difference_and_a_dry_run_changes_nothing() {
     program(&world, &["update", "nothing"]).run().exits_with(3).stderr_contains(&["`nothing`"]);
 }
 
+/// Installs the plugin `git`, and returns its file.
+fn installed(world: &World) -> std::path::PathBuf {
+    let path = file(world, "git.wasm", &plugin("look"));
+    let _ = add(world, path.to_str().unwrap()).run().exits_with(0);
+    folder(world).join(&files(world)[0])
+}
+
 #[test]
 fn changed_or_dropped_file_in_the_folder_runs_nothing() {
     let world = World::new();
-    let path = file(&world, "git.wasm", &plugin("look"));
-    let _ = add(&world, path.to_str().unwrap()).run().exits_with(0);
-    let own = folder(&world).join(&files(&world)[0]);
+    let own = installed(&world);
     fs::write(folder(&world).join("evil.wasm"), plugin("peek")).unwrap();
     let ran = program(&world, &["call", "peek"]).run().exits_with(4);
     ran.stderr_contains(&["is not approved"]);
@@ -115,9 +120,7 @@ fn changed_or_dropped_file_in_the_folder_runs_nothing() {
 #[test]
 fn changed_file_of_a_revoked_plugin_is_removed() {
     let world = World::new();
-    let path = file(&world, "git.wasm", &plugin("look"));
-    let _ = add(&world, path.to_str().unwrap()).run().exits_with(0);
-    let own = folder(&world).join(&files(&world)[0]);
+    let own = installed(&world);
     fs::write(&own, plugin("peek")).unwrap();
     let _ = program(&world, &["revoke", "git"]).run().exits_with(0);
     let removed = program(&world, &["remove", "git"]).run().exits_with(0);
