@@ -32,6 +32,8 @@ mod reply;
 mod required;
 #[path = "dispatcher/sessions.rs"]
 mod sessions;
+#[path = "dispatcher/stopping.rs"]
+mod stopping;
 #[path = "dispatcher/transcript.rs"]
 mod transcript;
 #[path = "dispatcher/visible.rs"]

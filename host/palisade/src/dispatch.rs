@@ -24,6 +24,7 @@ mod requester;
 mod run;
 mod settlement;
 mod stages;
+mod stops;
 mod terminal;
 #[cfg(test)]
 mod tests;

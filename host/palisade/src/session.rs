@@ -13,7 +13,7 @@ pub(crate) use builder::cut_id;
 pub(crate) use by_id::SessionsById;
 pub(crate) use concurrency::{ConcurrencyLimits, SessionPermits, Slots};
 pub(crate) use floor::{Floor, ListOf};
-pub(crate) use in_flight::CallInFlight;
+pub(crate) use in_flight::{CallInFlight, CallSlot};
 pub use tool_lists::{Advertised, Allowed, Presentation};
 
 use crate::execution::share::Share;
@@ -170,6 +170,11 @@ impl Session {
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.0.in_flight.len()
+    }
+
+    /// Returns true if a call in flight is cancelled, or about to be.
+    pub(crate) fn is_stopped(&self, call: CallSlot) -> bool {
+        self.0.in_flight.is_stopped(call)
     }
 
     pub(crate) fn enter(&self, call: &CallId, turn: Option<&Arc<str>>) -> CallInFlight<'_> {

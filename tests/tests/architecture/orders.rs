@@ -97,6 +97,7 @@ pub(super) const SOURCES: Layers = Layers {
         "lines",
         "events",
         "remote",
+        "connect_error",
         "process",
         "output",
         "connection",

@@ -144,8 +144,9 @@ impl ClientSession {
     /// Ends the session: its calls are cancelled, and it takes no more. A client over HTTP that
     /// comes back gets a new one; over standard input and output there is no other.
     pub fn end(&self) {
-        self.0.ended.cancel();
+        // First: all calls are stopped before what waits for the end goes on.
         self.0.session.close();
+        self.0.ended.cancel();
         let mut phase = self.0.phase.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *phase, Phase::Ended);
         if before == Phase::Opened

@@ -122,10 +122,10 @@ async fn confirm(
     }
 }
 
-/// Refuses a call whose plugin was revoked while its question was open: the answer came too late.
-async fn check_not_revoked(pipeline: &Pipeline<'_>) -> Result<(), ErrorKind> {
-    let Some(digest) = pipeline.tool.origin().digest() else { return Ok(()) };
+/// Refuses a call whose plugin was revoked while it waited, for an answer or for a slot.
+pub(super) async fn check_not_revoked(pipeline: &Pipeline<'_>) -> Result<(), ErrorKind> {
     let ask = pipeline.dispatcher.revoked_since.clone();
+    let (Some(ask), Some(digest)) = (ask, pipeline.tool.origin().digest()) else { return Ok(()) };
     let revoked = tokio::task::spawn_blocking(move || ask(digest)).await;
     match revoked.map_err(ErrorKind::failed_inside_host)? {
         None => Ok(()),

@@ -5,6 +5,7 @@ use super::errors::{no_runtime, not_allowed};
 use super::pipeline::{InMessage, Pipeline};
 use super::requester::Requester;
 use super::run::outcome;
+use super::stops::Stops;
 use super::terminal::Terminal;
 use crate::events::{CallSink, Subject};
 use crate::registry::{Registered, ToolNotFound};
@@ -124,6 +125,13 @@ impl Dispatcher {
                     subdirectory: OnceLock::new(),
                     time: self.time_limit(&tool, call.timeout),
                     cancel: in_flight.cancellation(),
+                    stops: Arc::new(Stops::new(
+                        session,
+                        &in_flight,
+                        &call.cancel,
+                        message.is_ended,
+                        requester.parent.as_ref().map(|parent| &parent.stops),
+                    )),
                     shares: session.shares(&tool),
                 };
                 (pipeline.run_cancellable(call).instrument(span.clone()).await, Some(tool))

@@ -35,8 +35,8 @@ pub(crate) struct Dispatcher {
     pub(crate) compiling: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
     /// Returns the plugin without approval that has a tool.
     pub(crate) unapproved: Arc<FindUnapproved>,
-    /// Asks again for the approval of a plugin's bytes.
-    pub(crate) revoked_since: Arc<AskAgain>,
+    /// Asks again for the approval of a plugin's bytes, if the host has approvals.
+    pub(crate) revoked_since: Option<Arc<AskAgain>>,
     pub(crate) confirmer: Arc<dyn Confirmer>,
     /// What binds the sessions that this host has not begun.
     pub(crate) floor: Arc<Floor>,

@@ -12,6 +12,7 @@ use crate::execution::account::Owed;
 use crate::session::Session;
 use crate::tool::{Call, CallId, ErrorKind, ExecutionKind, ToolResult};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::task::JoinSet;
 
 impl Dispatcher {
@@ -59,9 +60,13 @@ impl Dispatcher {
             let settles = settlement.clone();
             if has_runtime {
                 let (dispatcher, session, limit) = (self.clone(), session.clone(), limit.clone());
-                let admission = admission.cloned();
+                let (admission, is_ended) = (admission.cloned(), message.is_ended.clone());
                 message.tasks.spawn(async move {
-                    let shared = InMessage { slots: limit.as_deref(), turn: Some(&turn) };
+                    let shared = InMessage {
+                        slots: limit.as_deref(),
+                        turn: Some(&turn),
+                        is_ended: Some(&is_ended),
+                    };
                     let run = dispatcher
                         .run_to_result(&session, call, registered, shared, &requester, &terminal);
                     let mut result = run.await;
@@ -84,6 +89,8 @@ impl Dispatcher {
 pub(super) struct RunningMessage {
     calls: Vec<RunningCall>,
     tasks: JoinSet<()>,
+    /// True once the message is ended: a task may be polled while others are aborted.
+    is_ended: Arc<AtomicBool>,
     /// The number of calls whose result was returned.
     returned: usize,
     /// The memory of the returned results, which wait for the other calls of the message.
@@ -127,9 +134,17 @@ impl RunningMessage {
     /// Ends the remaining calls, and returns their results in the order of the calls: a call that
     /// has ended keeps its result, and the others are cancelled.
     pub(super) fn end(&mut self) -> impl Iterator<Item = ToolResult> {
+        self.is_ended.store(true, Ordering::SeqCst);
         self.tasks.abort_all();
         let calls = self.calls.drain(..).skip(self.returned);
         calls.map(|call| call.settlement.close(&call.id, &call.tool, ErrorKind::Cancelled))
+    }
+}
+
+impl Drop for RunningMessage {
+    fn drop(&mut self) {
+        // The tasks are aborted after this.
+        self.is_ended.store(true, Ordering::SeqCst);
     }
 }
 

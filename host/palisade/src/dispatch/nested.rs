@@ -66,7 +66,13 @@ impl NestedCaller {
             },
             session: pipeline.session.clone(),
             requester: pipeline.requester.for_nested(),
-            parent: ParentCall { caller, clock, account: context.account(), nesting },
+            parent: ParentCall {
+                caller,
+                stops: pipeline.stops.clone(),
+                clock,
+                account: context.account(),
+                nesting,
+            },
             turn_id: context.caller().turn_id.clone(),
             cancel: context.cancel().clone(),
             made: AtomicUsize::new(0),
@@ -124,7 +130,7 @@ impl NestedCaller {
                 .map(|tool| self.dispatcher.time_limit(tool, None).min(self.parent.clock.left())),
             ..Call::known_as(id, name, CallInput::Text(input), self.cancel.clone())
         };
-        let message = InMessage { slots: Some(slots), turn: Some(&turn) };
+        let message = InMessage { slots: Some(slots), turn: Some(&turn), is_ended: None };
         let called = self.dispatcher.run_call(&self.session, call, tool, message, &requester);
         let result = Box::pin(called).await;
         if let Some(record) = &self.requester.record {

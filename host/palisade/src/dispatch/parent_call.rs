@@ -1,5 +1,6 @@
 //! The call that makes another one, as that one knows it.
 
+use super::stops::Stops;
 use crate::confirm::CallingTool;
 use crate::execution::Nesting;
 use crate::execution::account::Account;
@@ -11,6 +12,8 @@ use std::sync::Arc;
 pub(super) struct ParentCall {
     /// The call, as events and questions name it.
     pub(super) caller: CallingTool,
+    /// What stops the call.
+    pub(super) stops: Arc<Stops>,
     /// The clock of the call, which stands still while a question is open.
     pub(super) clock: Arc<CallClock>,
     /// The account of the call.

@@ -3,12 +3,15 @@
 use super::dispatcher::Dispatcher;
 use super::question_order::QuestionTurn;
 use super::requester::Requester;
+use super::stops::Stops;
 use crate::events::CallSink;
 use crate::execution::share::Share;
 use crate::execution::{OwnerShares, ToolContext, UnusedInput};
 use crate::registry::Registered;
 use crate::session::Session;
+use crate::tool::ErrorKind;
 use crate::workspace::Workspace;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -29,6 +32,7 @@ pub(super) struct Pipeline<'a> {
     /// The time limit of the call.
     pub(super) time: Duration,
     pub(super) cancel: &'a CancellationToken,
+    pub(super) stops: Arc<Stops>,
     /// The shares that the call is charged to, if its session has shares of its own.
     pub(super) shares: Option<Arc<OwnerShares>>,
 }
@@ -40,9 +44,19 @@ pub(super) struct InMessage<'a> {
     pub(super) slots: Option<&'a Semaphore>,
     /// The turn of the call to ask its question.
     pub(super) turn: Option<&'a QuestionTurn>,
+    /// True once the message is ended.
+    pub(super) is_ended: Option<&'a Arc<AtomicBool>>,
 }
 
 impl Pipeline<'_> {
+    /// Refuses to go on with a call that is stopped together with others.
+    pub(super) fn check_not_stopped(&self) -> Result<(), ErrorKind> {
+        match self.cancel.is_cancelled() || self.stops.is_stopped() {
+            true => Err(ErrorKind::Cancelled),
+            false => Ok(()),
+        }
+    }
+
     /// Completes when the earlier calls of the message have asked, or will not ask.
     pub(super) async fn turn_to_ask(&self) {
         if let Some(turn) = self.message.turn {

@@ -1,6 +1,7 @@
 //! The queue of a session's calls. The call's clock does not run here; the queue has its own time
 //! limit.
 
+use super::approve::check_not_revoked;
 use super::errors::queue_timeout;
 use super::pipeline::Pipeline;
 use crate::execution::enter_queue;
@@ -11,6 +12,10 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
+/// The wait after which the approval is asked for again. That reads files, and a shorter wait adds
+/// little to the two seconds in which a host notices a revocation.
+const LONG_WAIT: Duration = Duration::from_millis(100);
+
 /// A call's slots, of its session and its message, released on drop.
 pub(super) struct CallPermits<'a> {
     _session: SessionPermits<'a>,
@@ -20,7 +25,9 @@ pub(super) struct CallPermits<'a> {
     pub(super) patience: Duration,
 }
 
-/// Waits for the call's slots. `waited` is the time that the call has already spent in queues.
+/// Waits for the call's slots. `waited` is the time that the call has already spent in queues. A
+/// call that is stopped meanwhile does not begin, also if a slot comes free before its cancellation
+/// arrives, nor does one whose plugin is revoked meanwhile.
 pub(super) async fn admit<'a>(
     pipeline: &Pipeline<'a>,
     waited: Duration,
@@ -29,11 +36,22 @@ pub(super) async fn admit<'a>(
         return Err(ErrorKind::Cancelled);
     }
     let patience = QUEUE_TIMEOUT.saturating_sub(waited);
-    match try_admit(pipeline, patience) {
-        Some(permits) => Ok(permits),
+    let permits = match try_admit(pipeline, patience) {
+        Some(permits) => permits,
         // Boxed, because few calls wait and the state of a call is moved often.
-        None => Box::pin(wait(pipeline, patience)).await,
-    }
+        None => {
+            Box::pin(async {
+                let permits = wait(pipeline, patience).await?;
+                if patience.saturating_sub(permits.patience) >= LONG_WAIT {
+                    check_not_revoked(pipeline).await?;
+                }
+                Ok::<_, ErrorKind>(permits)
+            })
+            .await?
+        }
+    };
+    pipeline.check_not_stopped()?;
+    Ok(permits)
 }
 
 /// Returns the slots that a call takes. One that another call makes takes none of the session,

@@ -1,5 +1,6 @@
 //! Runs an approved call on a fresh instance and builds the uniform result.
 
+mod guarded_tool;
 mod hiding_tool;
 mod native;
 pub(super) mod outcome;
@@ -10,6 +11,7 @@ use super::pipeline::{Pipeline, queue_of};
 use crate::execution::{Tool, ToolContext, ToolOutput, ValidInput};
 use crate::registry::{Origin, Registered};
 use crate::tool::{CallId, ErrorKind, ToolResult, UNLISTED};
+use guarded_tool::guarded;
 use hiding_tool::HidingTool;
 use outcome::{Stopped, build_result};
 use std::sync::Arc;
@@ -40,11 +42,13 @@ pub(super) async fn run(
             instance.execute(input, &context).await.map_err(Stopped::from)
         }
         (Origin::Plugin { .. }, Some(threads)) => {
+            let instance = guarded(pipeline, instance);
             Box::pin(run_on_thread(threads, &tool, instance, input, context.clone()))
                 .await
                 .map_err(Stopped::from)
         }
         (Origin::Native | Origin::Server(_), threads) => {
+            let instance = guarded(pipeline, instance);
             Box::pin(native::run(&tool, instance, input, context.clone(), threads)).await
         }
     };

@@ -27,22 +27,18 @@ impl Pipeline<'_> {
         &self,
         call: Call,
     ) -> impl Future<Output = Result<ToolResult, ErrorKind>> + Send {
-        let callers_token = call.cancel.clone();
         // Boxed, because the state of a call is large and the futures that contain this one may be
         // moved.
         let stages: BoxFuture<'_, _> = Box::pin(self.run_stages(call));
         async move {
-            if callers_token.is_cancelled() {
-                self.cancel.cancel();
-            }
-            let mut stages = pin!(panics::catch_panic(stages));
+            let stages = self.stops.guard(self.cancel, panics::catch_panic(stages));
+            let mut stages = pin!(stages);
             loop {
                 tokio::select! {
                     biased;
                     result = &mut stages => return result,
-                    () = callers_token.cancelled(), if !self.cancel.is_cancelled() => {
-                        self.cancel.cancel();
-                    }
+                    // The guard forwards it.
+                    () = self.stops.caller().cancelled(), if !self.cancel.is_cancelled() => {}
                 }
             }
         }
@@ -97,6 +93,7 @@ impl Pipeline<'_> {
             if let Some(recorder) = &self.dispatcher.recorder {
                 self.record_start(&**recorder, &approval).await?;
             }
+            self.check_not_stopped()?;
             approval.begin();
             self.sink.tell_start();
             let session_id = self.session.id().cloned();

@@ -45,6 +45,7 @@ impl HostBuilder {
         let observer = self.observer.unwrap_or_else(|| Arc::new(|_| {}));
         let events = Events::new(self.subscribers);
         let own_events = events.clone();
+        let has_approvals = self.approvals.is_some();
         let task = Task {
             sources,
             sandbox: sandbox.clone(),
@@ -63,7 +64,7 @@ impl HostBuilder {
             registry,
             compiling: Arc::new(loading.names_of_compiling()),
             unapproved: Arc::new(loading.unapproved_with()),
-            revoked_since: Arc::new(loading.revoked_since()),
+            revoked_since: has_approvals.then(|| loading.revoked_since()),
             confirmer: self.confirmer.unwrap_or_else(|| Arc::new(NoConfirmer)),
             events,
             recorder: self.recorder,
