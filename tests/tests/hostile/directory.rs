@@ -184,6 +184,39 @@ fn entries(cache: &Path) -> Vec<std::path::PathBuf> {
     all.filter(|path| path.extension().is_some_and(|extension| extension == "code")).collect()
 }
 
+/// Replaces an entry by another file, as only an in-place change could end a process that has
+/// mapped the entry: a host that is dropped may still compile in the background.
+fn replace(entry: &Path, bytes: &[u8]) {
+    let next = entry.with_extension("next");
+    fs::write(&next, bytes).unwrap();
+    fs::rename(&next, entry).unwrap();
+}
+
+#[test]
+fn dropped_host_leaves_no_compiled_code_mapped() {
+    let world = World::new();
+    good(&world);
+    let cache = world.home().join("cache");
+    let count_maps = || {
+        let maps = fs::read_to_string("/proc/self/maps").unwrap();
+        maps.lines().filter(|map| map.contains(cache.to_str().unwrap())).count()
+    };
+    let mut counts = Vec::new();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    // The first host compiles, and the others map the code of the cache.
+    for _ in 0..20 {
+        let builder = Host::builder().workspace(world.root()).shipped(Shipped::LeftOut);
+        let builder = builder.plugins(world.plugins());
+        let host = builder.cache(CacheMode::Directory(cache.clone())).build().unwrap();
+        let result = runtime.block_on(host.call("echo", json!({"text": "hello"}), json!({})));
+        assert_eq!(result.output().as_deref(), Some("hello"));
+        let called = count_maps();
+        drop((result, host));
+        counts.push((called > 0, count_maps()));
+    }
+    assert_eq!(counts[1..], [(true, 0); 19], "{counts:?}");
+}
+
 #[test]
 fn edited_compiled_code_is_recompiled() {
     with_cache(|cache| {
@@ -191,7 +224,7 @@ fn edited_compiled_code_is_recompiled() {
             let mut bytes = fs::read(&entry).unwrap();
             let middle = bytes.len() / 2;
             bytes[middle] ^= 0xff;
-            fs::write(&entry, bytes).unwrap();
+            replace(&entry, &bytes);
         }
     });
 }
@@ -201,8 +234,8 @@ fn swapped_compiled_code_is_recompiled() {
     with_cache(|cache| {
         let entries = entries(cache);
         let (one, other) = (fs::read(&entries[0]).unwrap(), fs::read(&entries[1]).unwrap());
-        fs::write(&entries[0], other).unwrap();
-        fs::write(&entries[1], one).unwrap();
+        replace(&entries[0], &other);
+        replace(&entries[1], &one);
     });
 }
 

@@ -128,11 +128,9 @@ impl Loading {
 
     /// Returns a function that asks again for the approval of loaded bytes. It holds a weak
     /// reference.
-    pub(crate) fn revoked_since(
-        &self,
-    ) -> impl Fn(Digest) -> Option<Unapproved> + Send + Sync + 'static {
+    pub(crate) fn revoked_since(&self) -> Arc<dyn Fn(Digest) -> Option<Unapproved> + Send + Sync> {
         let work = Arc::downgrade(&self.0);
-        move |digest| work.upgrade()?.revoked_since(digest)
+        Arc::new(move |digest| work.upgrade()?.revoked_since(digest))
     }
 
     /// Returns the files that hold the approvals.

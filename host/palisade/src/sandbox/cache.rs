@@ -19,7 +19,6 @@ pub use usage::CacheUsage;
 use super::bulk_memory;
 use super::compile::{CompileError, CompileLimits};
 use super::description::Description;
-use super::deserialize::{CompiledCode, deserialize};
 use super::engine::CodeTier;
 use crate::tool::Digest;
 use crate::workspace::{Obstacle, Workspace};
@@ -27,13 +26,13 @@ use description_cache::CachedDescription;
 use entry::Entry;
 use private::{Key, PrivateDir};
 use std::fmt;
+use std::fs::File;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use verdict::Verdict;
 use wasmtime::Engine;
-use wasmtime::component::Component;
 
 /// The cache of compiled code between runs.
 #[derive(Clone, Debug, Default)]
@@ -183,25 +182,16 @@ impl Cache {
         self.0.as_ref().map_or(Ok(CacheUsage::default()), |opened| usage::clear(&opened.dir))
     }
 
-    /// Returns the fastest compiled code of a component, of this tier at least, if the entry
-    /// exists, is intact and belongs to this engine. Any other entry counts as absent.
-    pub(crate) fn code(
-        &self,
-        engine: &Engine,
-        digest: Digest,
-        least: CodeTier,
-    ) -> Option<(Component, CodeTier)> {
-        let opened = self.0.as_ref()?;
-        tiers_from(least).find_map(|tier| {
-            let file = opened.code(engine, digest, tier).checked_file().ok()?;
-            Some((deserialize(engine, &CompiledCode::Cached(&file)).ok()?, tier))
-        })
+    /// Returns the file with the compiled code of a component, if the entry exists, is intact and
+    /// belongs to this engine. Any other entry counts as absent.
+    pub(crate) fn code(&self, engine: &Engine, digest: Digest, tier: CodeTier) -> Option<File> {
+        self.0.as_ref()?.code(engine, digest, tier).checked_file().ok()
     }
 
     /// Returns true if an entry for code of this tier at least exists, without reading it.
     pub(crate) fn has_code(&self, engine: &Engine, digest: Digest, least: CodeTier) -> bool {
         self.0.as_ref().is_some_and(|opened| {
-            tiers_from(least).any(|tier| opened.code(engine, digest, tier).exists())
+            least.and_above().any(|tier| opened.code(engine, digest, tier).exists())
         })
     }
 
@@ -340,11 +330,6 @@ fn mark(tier: CodeTier) -> &'static str {
         CodeTier::Baseline => ".baseline",
         CodeTier::Optimized => "",
     }
-}
-
-/// Returns the tiers from this one up, the fastest code first.
-fn tiers_from(least: CodeTier) -> impl Iterator<Item = CodeTier> {
-    CodeTier::FASTEST_FIRST.into_iter().filter(move |tier| *tier >= least)
 }
 
 /// Returns a number for the engine's version and configuration, and for the version of what is done

@@ -6,6 +6,7 @@ use crate::sandbox::Prepared;
 use std::sync::Arc;
 use std::thread::Builder;
 use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
 /// The time from the end of loading to the first optimisation. A process that ends sooner would
 /// lose the work, and its calls would share the processor with it.
@@ -20,11 +21,15 @@ impl Work {
         if !lock(&self.optimizer).begin() {
             return;
         }
-        let work = self.clone();
+        // While the thread waits it holds no plugin: a host that is dropped meanwhile frees the
+        // code of its plugins itself, before the drop returns.
+        let (waiting, cancel) = (Arc::downgrade(self), self.cancel.clone());
         let spawned = Builder::new().name("palisade-optimize".to_owned()).spawn(move || {
-            if work.wait_before_optimizing() {
-                work.optimize();
+            if is_cancelled_during_delay(&cancel) {
+                return;
             }
+            let Some(work) = waiting.upgrade() else { return };
+            work.optimize();
             lock(&work.optimizer).end();
             // For a plugin that was added at the last moment.
             if !work.cancel.is_cancelled() {
@@ -65,14 +70,12 @@ impl Work {
         });
         untried.next().cloned()
     }
+}
 
-    /// Waits for the delay. Returns false if the host was dropped meanwhile.
-    fn wait_before_optimizing(&self) -> bool {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
-        runtime.is_ok_and(|runtime| {
-            runtime.block_on(async {
-                tokio::time::timeout(DELAY, self.cancel.cancelled()).await.is_err()
-            })
-        })
-    }
+/// Waits for the delay. Returns true if the host was dropped meanwhile.
+fn is_cancelled_during_delay(cancel: &CancellationToken) -> bool {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    runtime.is_ok_and(|runtime| {
+        runtime.block_on(async { tokio::time::timeout(DELAY, cancel.cancelled()).await.is_ok() })
+    })
 }

@@ -2,6 +2,7 @@
 //! compilation order.
 
 use super::work::{Work, lock};
+use crate::plugins::approvals::PluginBytes;
 use crate::plugins::candidate::Candidate;
 use crate::plugins::loaded::Compiling;
 use crate::plugins::observer::LoadStep;
@@ -42,7 +43,8 @@ impl Work {
         };
         let before = uncompiled.into_iter().filter(|index| *index < owner);
         let candidates = before.filter_map(|index| self.candidates.get(index));
-        let may_have = candidates.filter(|candidate| self.may_have(candidate, tool));
+        let may_have = candidates
+            .filter(|candidate| self.may_have(candidate, tool) && !self.is_refused(candidate));
         may_have
             .map(|candidate| Compiling { plugin: candidate.name(), file: candidate.file() })
             .collect()
@@ -86,6 +88,16 @@ impl Work {
         standing
             .filter_map(|(index, plugin)| Some((index, ToolOwner::from_plugin(plugin, tool)?)))
             .next()
+    }
+
+    /// Returns true for a file that takes no name, because its bytes are not approved.
+    fn is_refused(&self, candidate: &Candidate) -> bool {
+        let Some(path) = candidate.path() else { return false };
+        let Ok(known) = candidate.file_digest(self.task.sandbox.cache(), None) else {
+            return false;
+        };
+        let bytes = PluginBytes { name: &candidate.name(), path, digest: known.digest };
+        self.task.approvals.refusal_of_bytes(&bytes).is_some()
     }
 
     fn may_have(&self, candidate: &Candidate, tool: &str) -> bool {

@@ -174,7 +174,7 @@ impl Work {
         let origin = plugin.origin();
         plugin.settings = self.task.settings_of(&plugin.name, origin.naming());
         let settings = plugin.settings.as_ref();
-        match self.task.sandbox.factories(&plugin.prepared, self.task.limits, settings) {
+        match plugin.prepared.factories(self.task.limits, settings) {
             Ok(tools) => {
                 let grants = plugin.prepared.grants();
                 let callees = Callees::of(&plugin.prepared);

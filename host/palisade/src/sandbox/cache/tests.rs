@@ -145,7 +145,7 @@ fn digest_is_remembered_for_an_unchanged_settled_file() {
 #[test]
 fn compile_outcome_is_remembered_per_content_and_limits() {
     let outer = tempfile::tempdir().unwrap();
-    let runtime = Runtime::shared().unwrap();
+    let runtime = Runtime::of(CodeTier::Optimized).unwrap();
     let engine = &runtime.engine;
     let digest = Digest::of(b"plugin");
     let other = Digest::of(b"other");
