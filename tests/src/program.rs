@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use palisade::internal::fits_address_space;
 use serde_json::Value;
 
 use crate::guest::cache;
@@ -281,6 +282,28 @@ pub fn test_again(limits: &str, test: &str, variable: &str) {
         "{said}{}",
         String::from_utf8_lossy(&ran.stderr)
     );
+}
+
+/// Runs one test of the current binary again in a small address space, and there returns all of it
+/// but the part that the host keeps free. The test ends where this returns `None`.
+///
+/// # Panics
+///
+/// If the test fails.
+#[track_caller]
+#[must_use]
+pub fn address_space_in_use(test: &str) -> Option<Vec<Vec<u8>>> {
+    const SMALL: &str = "PALISADE_TESTS_SMALL_ADDRESS_SPACE";
+    const STEP: usize = 4 << 20;
+    if std::env::var_os(SMALL).is_none() {
+        test_again("-v 2000000", test, SMALL);
+        return None;
+    }
+    let mut held = Vec::new();
+    while fits_address_space(STEP) {
+        held.push(Vec::with_capacity(STEP));
+    }
+    Some(held)
 }
 
 /// Returns the path of a binary of this package, which cargo builds for every suite.

@@ -1,5 +1,6 @@
 //! A connection to a server: its start, its list of tools, and calls.
 
+use crate::connect_error::{ConnectError, START_TIME};
 use crate::handler::Handler;
 use crate::inbox::{Fault, Inbox};
 use crate::lines::Lines;
@@ -32,32 +33,12 @@ use std::time::Duration;
 use tokio::io::BufReader;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
-/// The time for starting a server and for its list of tools. A server may be fetched from a
-/// registry when it is started for the first time.
-const START_TIME: Duration = Duration::from_secs(120);
 /// The most pages of a list of tools.
 const MAX_PAGES: usize = 64;
 /// The longest message of a server in an error, in bytes.
 const MAX_MESSAGE: usize = 4 << 10;
-
-/// The error of a server that cannot be reached, or that has ended.
-#[derive(Debug, Clone, thiserror::Error)]
-#[non_exhaustive]
-pub enum ConnectError {
-    /// The program cannot be started or confined.
-    #[error("{0}")]
-    NotStarted(ErrorKind),
-    /// It did not answer in time.
-    #[error("it did not answer within {} s", START_TIME.as_secs())]
-    TimedOut,
-    /// It ended, or the connection to it did.
-    #[error("{0}")]
-    Ended(String),
-    /// It offers more than is accepted.
-    #[error("{0}")]
-    TooMuch(&'static str),
-}
 
 /// Starts a server and returns what it offers. The server is stopped again.
 ///
@@ -231,7 +212,10 @@ impl Connection {
             drop(permit);
             ended
         };
-        runtime::spawn(call)?.await.map_err(|_| ErrorKind::internal("the call's task was lost"))?
+        // The log of an ended server names the call, and so the server.
+        runtime::spawn(call.in_current_span())?
+            .await
+            .map_err(|_| ErrorKind::internal("the call's task was lost"))?
     }
 
     async fn run(
@@ -282,7 +266,7 @@ impl Connection {
             }
             other => {
                 let ended = why(self.process.as_ref(), &self.fault, &other.to_string()).await;
-                ErrorKind::execution(ExecutionKind::Failed, ended.to_string())
+                ErrorKind::execution(ExecutionKind::Failed, ended.for_caller())
             }
         }
     }
@@ -301,7 +285,7 @@ async fn why(process: Option<&Watched>, fault: &Fault, otherwise: &str) -> Conne
         ended = process.report();
     }
     let otherwise = || format!("the connection failed: {}", visible(cut(otherwise, MAX_MESSAGE)));
-    ConnectError::Ended(ended.unwrap_or_else(otherwise))
+    ended.unwrap_or_else(|| ConnectError::Ended(otherwise()))
 }
 
 /// Returns the message of a server that refuses the handshake, or what else is known.

@@ -1,7 +1,8 @@
 //! The connections to a server: opened when a call needs one, shared by its calls, and replaced
 //! when they end.
 
-use crate::connection::{ConnectError, Connection, opened};
+use crate::connect_error::ConnectError;
+use crate::connection::{Connection, opened};
 use crate::name::ServerName;
 use crate::offer::OfferedTool;
 use crate::reach::Reach;
@@ -132,7 +133,8 @@ impl Connections {
     }
 
     fn failed(&self, error: &ConnectError) -> ErrorKind {
-        let message = format!("the MCP server `{}` cannot be used: {error}", self.name);
+        let reason = error.for_caller();
+        let message = format!("the MCP server `{}` cannot be used: {reason}", self.name);
         ErrorKind::execution(ExecutionKind::Failed, message)
     }
 

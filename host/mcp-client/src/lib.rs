@@ -25,10 +25,11 @@
 //! ```
 //!
 //! Each module uses only modules before it in this order: `name`, `offer`, `reach`, `approval`,
-//! `runtime`, `handler`, `surrogates`, `inbox`, `lines`, `events`, `remote`, `process`, `output`,
-//! `connection`, `starts`, `connections`, `tool`, `server`.
+//! `runtime`, `handler`, `surrogates`, `inbox`, `lines`, `events`, `remote`, `connect_error`,
+//! `process`, `output`, `connection`, `starts`, `connections`, `tool`, `server`.
 
 mod approval;
+mod connect_error;
 mod connection;
 mod connections;
 mod events;
@@ -48,7 +49,8 @@ mod surrogates;
 mod tool;
 
 pub use approval::{Approval, ApprovalError, Approvals, Difference};
-pub use connection::{ConnectError, look};
+pub use connect_error::ConnectError;
+pub use connection::look;
 pub use name::{InvalidServerName, ServerName};
 pub use offer::{Offer, OfferedTool};
 pub use reach::{Reach, ServerCommand, ServerUrl, UrlError};

@@ -1,5 +1,6 @@
 //! The process of a server: what it writes as errors, and how it ends.
 
+use crate::connect_error::ConnectError;
 use crate::runtime::{LAST_MOMENT, RunningProgram};
 use palisade::tool::text::{cut, visible};
 use palisade_shell::ServiceProcess;
@@ -61,7 +62,7 @@ impl Watched {
     }
 
     /// Returns how the process ended, if it did, and the last lines that it wrote as errors.
-    pub(crate) fn report(&self) -> Option<String> {
+    pub(crate) fn report(&self) -> Option<ConnectError> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let end = seen.end.as_deref()?;
         let errors: Vec<u8> = seen.errors.iter().copied().collect();
@@ -70,8 +71,8 @@ impl Watched {
         let lines: Vec<String> = lines.map(|line| visible(cut(line, MAX_LINE))).collect();
         let last = &lines[lines.len().saturating_sub(LINES)..];
         Some(match last {
-            [] => end.to_owned(),
-            last => format!("{end}, and wrote: {}", last.join(" / ")),
+            [] => ConnectError::Ended(end.to_owned()),
+            last => ConnectError::Crashed { end: end.to_owned(), errors: last.join(" / ") },
         })
     }
 }

@@ -7,6 +7,7 @@ pub use crate::dispatch::approve::question::{CONFIRMATION_TIMEOUT, MAX_CONFIRMAT
 pub use crate::dispatch::{Admission, ProgramRecord};
 pub use crate::execution::account::{
     Account, CallBudget, Charge, ClientShares, MemoryLimits, Owed, address_space_limit,
+    fits_address_space,
 };
 pub use crate::execution::catch_panic::catch_panic;
 pub use crate::execution::inherited::{

@@ -43,6 +43,17 @@ fn server_gets_only_the_variables_that_its_table_names() {
 }
 
 #[test]
+fn program_of_a_server_in_the_workspace_is_told_before_its_approval() {
+    let world = approved("plain", "");
+    std::fs::copy(folder().join("scripted.sh"), world.root().join("server.sh")).unwrap();
+    let words = r#"["{workspace}/server.sh", "plain", "{workspace}"]"#;
+    let table = format!("[mcp.servers.scripted]\ncommand = \"sh\"\nargs = {words}\n");
+    std::fs::write(world.home().join(".config/palisade/palisade.toml"), table).unwrap();
+    let ran = program(&world, &["mcp", "approve", "scripted", "--yes"]).run().exits_with(0);
+    ran.stderr_contains(&["tools that write can change", "server.sh", "outside of the workspace"]);
+}
+
+#[test]
 fn process_of_a_server_ends_with_the_program() {
     let world = approved("plain", "");
     let pid = world.root().join("pid");

@@ -67,6 +67,12 @@ pub(super) fn approve(common: &Common, args: &McpApprove) -> Result<Exit, Failur
         return Ok(Exit::Denied);
     }
     output::text(&text)?;
+    for file in servers::changeable(common, known.server) {
+        let file = elided(&file.to_string_lossy(), 512);
+        output::note(&format!(
+            "tools that write can change `{file}`, which the command line of the server names: keep it outside of the workspace"
+        ));
+    }
     let question = format!("Approve `{}`? [y]es, [N]o: ", known.name);
     // A digest names the very words, and is a yes to them.
     let answer = match args.yes || named.is_some() {
@@ -258,7 +264,9 @@ fn ask_server(common: &Common, known: &Known<'_>) -> Result<Offer, Failure> {
 /// Returns the hint for a program that has ended without a fault, and so is no server.
 fn hint_on_end(error: &ConnectError) -> &'static str {
     match error {
-        ConnectError::Ended(how) if how.starts_with(DONE) => {
+        ConnectError::Ended(how) | ConnectError::Crashed { end: how, .. }
+            if how.starts_with(DONE) =>
+        {
             "; a server of MCP keeps running and answers on its standard output"
         }
         _ => "",

@@ -3,7 +3,7 @@
 use super::args::Common;
 use super::exit::Failure;
 use super::{hint, setup, trust};
-use crate::config::{McpServer, Settings, Value};
+use crate::config::{McpPlace, McpServer, Settings, Value};
 use palisade::plugins::Shipped;
 use palisade::tool::nearest_names;
 use palisade::tool::text::elided;
@@ -20,6 +20,20 @@ const FOLDER: &str = "palisade.mcp";
 /// Returns the folder of the approvals beside a configuration file.
 pub(super) fn beside(file: &Path) -> Option<PathBuf> {
     trust::beside(file).map(|lock| lock.with_file_name(FOLDER))
+}
+
+/// Returns the files of a server's command line that are in the workspace, or behind a link there:
+/// tools that write can change or replace them, and the server would run them with its rights.
+pub(super) fn changeable(common: &Common, server: &McpServer) -> Vec<PathBuf> {
+    let McpPlace::Command(command) = &server.place else { return Vec::new() };
+    let Ok(workspace) = common.workspace.canonicalize() else { return Vec::new() };
+    let words = std::iter::once(&command.program).chain(&command.arguments);
+    let files =
+        words.map(|word| PathBuf::from(word.replace("{workspace}", &workspace.to_string_lossy())));
+    let is_changeable = |file: &PathBuf| {
+        file.is_absolute() && file.is_file() && trust::is_in_workspace(common, file)
+    };
+    files.filter(is_changeable).collect()
 }
 
 /// Returns the approvals of the user. `None` if there is no place for them, or if tools of this run

@@ -10,8 +10,8 @@ mod charge;
 mod client_shares;
 mod counters;
 
-pub use address_space::address_space_limit;
 pub(crate) use address_space::has_room;
+pub use address_space::{address_space_limit, fits_address_space};
 pub use budget::CallBudget;
 pub(crate) use call_account::HOST_DATA;
 pub use call_account::{Account, MemoryLimits};

@@ -6,13 +6,16 @@ use crate::confirmations::Attending;
 use crate::journal::{EventFilter, EventId, Journal, JournalError, StoredEvent};
 use crate::metrics::CountedReader;
 use palisade::CancellationToken;
-use palisade::internal::Account;
+use palisade::internal::{Account, fits_address_space};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 /// The most events that are read at a time.
 const BATCH: usize = 256;
+/// The memory of so many events and of their texts for a connection, in bytes: the journal reads
+/// 1 MiB at a time.
+const PAGE_BYTES: usize = 4 << 20;
 
 /// A place in the journal.
 pub(crate) struct Reader {
@@ -56,6 +59,10 @@ impl Reader {
             return Ok(Batch { gap: Some(gap), events: Vec::new() });
         }
         loop {
+            if !fits_address_space(PAGE_BYTES) {
+                let reason = "the address space of the server is in use (`ulimit -v`)";
+                return Err(JournalError::NotRead { reason: reason.into() });
+            }
             let newest = *self.newest.borrow_and_update();
             let page = self.journal.events_after(self.place, &self.filter, BATCH).await?;
             self.place = page.scanned_to;
@@ -86,4 +93,23 @@ pub(crate) struct Stream {
     pub(crate) account: Account,
     /// The attendance of an operator, who could answer questions.
     pub(crate) _attending: Option<Attending>,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
+    use super::*;
+    use crate::journal::JournalSettings;
+    use palisade_tests::program::address_space_in_use;
+
+    #[tokio::test]
+    async fn page_without_address_space_is_not_read() {
+        let own = "live::reader::tests::page_without_address_space_is_not_read";
+        let journal = Journal::temporary(JournalSettings::default()).unwrap();
+        let Some(_held) = address_space_in_use(own) else { return };
+        let (filter, position) = (EventFilter::default(), Position::Now);
+        let mut reader = Reader::new(journal, filter, position, EventId::START);
+        let Err(error) = reader.next().await else { panic!("a page was read") };
+        assert!(error.to_string().contains("ulimit -v"), "{error}");
+    }
 }

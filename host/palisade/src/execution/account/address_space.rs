@@ -76,6 +76,12 @@ pub(crate) fn has_room(memory: usize) -> bool {
     is_free(all.saturating_add(memory as u64))
 }
 
+/// Returns true if the address space has room for this many bytes that are counted only once they
+/// are in use, such as those of a parsed message. Without a limit it always has.
+pub fn fits_address_space(bytes: usize) -> bool {
+    address_space_limit().is_none() || has_room(bytes)
+}
+
 fn is_free(bytes: u64) -> bool {
     let wanted = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_add(HOST_ROOM);
     match free() {

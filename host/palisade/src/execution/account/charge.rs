@@ -1,8 +1,8 @@
-//! Memory reserved in an account.
+//! Memory reserved in an account, until it is released or its charge is dropped.
 
 use super::call_account::Account;
 use super::counters::Owed;
-use crate::tool::budget::Exhausted;
+use crate::tool::budget::{Budget, Exhausted};
 
 impl Account {
     /// Reserves memory, in bytes, until the charge is dropped.
@@ -18,6 +18,21 @@ impl Account {
     /// Creates a charge of zero bytes.
     pub(crate) fn empty_charge(&self) -> Charge {
         Charge { account: self.clone(), bytes: 0 }
+    }
+}
+
+/// A budget without a deadline, for work that is bounded by the length of its input.
+impl Budget for Account {
+    fn reserve(&self, bytes: u64) -> Result<(), Exhausted> {
+        Self::reserve(self, bytes)
+    }
+
+    fn release(&self, bytes: u64) {
+        Self::release(self, bytes);
+    }
+
+    fn check(&self) -> Result<(), Exhausted> {
+        Ok(())
     }
 }
 

@@ -1,10 +1,10 @@
-//! Captured standard output and error of a guest: kept up to a bound, counted beyond it, never
-//! failing and never blocking.
+//! Captured standard output and error of a guest: kept up to a bound and where the address space
+//! has room, counted beyond, never failing and never blocking.
 //!
 //! The streams of wasmtime-wasi grow host memory on empty writes (GHSA-5m8g-xhq4-4h93), so the
 //! streams here use none of their code.
 
-use crate::execution::account::Owed;
+use crate::execution::account::{Owed, fits_address_space};
 use crate::sandbox::limits;
 use bytes::Bytes;
 use std::pin::Pin;
@@ -34,6 +34,7 @@ impl Captured {
     fn append(&self, bytes: &[u8]) {
         let mut buffer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let length = limits::STDIO.saturating_sub(buffer.kept.len()).min(bytes.len());
+        let length = room(&buffer.kept, length);
         buffer.kept.extend_from_slice(&bytes[..length]);
         let held = buffer.kept.capacity();
         buffer.owed.set(held);
@@ -46,6 +47,13 @@ impl Captured {
         buffer.owed.set(0);
         (std::mem::take(&mut buffer.kept), buffer.dropped)
     }
+}
+
+/// Returns how many of these bytes a buffer can take. While it grows, both copies of it exist, and
+/// the new one may have room for twice as many bytes.
+fn room(kept: &Vec<u8>, more: usize) -> usize {
+    let free = kept.capacity() - kept.len();
+    if more <= free || fits_address_space(2 * (kept.len() + more)) { more } else { free }
 }
 
 impl IsTerminal for Captured {
@@ -106,6 +114,7 @@ impl AsyncWrite for Captured {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use palisade_tests::program::address_space_in_use;
 
     #[test]
     fn excess_output_is_dropped_and_counted() {
@@ -116,5 +125,16 @@ mod tests {
         assert!(owed() >= limits::STDIO as u64, "it counts among the memory of all calls");
         let (kept, dropped) = captured.take();
         assert_eq!((kept.len(), dropped, owed()), (limits::STDIO, 2, 0));
+    }
+
+    #[test]
+    fn output_is_dropped_where_the_address_space_is_in_use() {
+        let own = "sandbox::run::stdio::tests::output_is_dropped_where_the_address_space_is_in_use";
+        let Some(_held) = address_space_in_use(own) else { return };
+        let output = vec![b'x'; limits::STDIO];
+        let captured: Vec<Captured> = (0..1_000).map(|_| Captured::default()).collect();
+        captured.iter().for_each(|captured| captured.append(&output));
+        let kept: usize = captured.iter().map(|captured| captured.take().0.len()).sum();
+        assert!(kept < 8 << 20, "{} MiB of 250", kept >> 20);
     }
 }

@@ -7,7 +7,7 @@ use super::lists::Run;
 use crate::execution::clock::CallClock;
 use crate::execution::{FirstTick, OwnerShares};
 use crate::sandbox::compile::Target;
-use crate::sandbox::engine::{CodeKind, CodeTier};
+use crate::sandbox::engine::CodeTier;
 use crate::sandbox::error_text::error_line;
 use crate::sandbox::load::{PluginRefused, check_imports, import_names};
 use crate::sandbox::run::{
@@ -66,7 +66,7 @@ impl Outcome {
 
 impl Program {
     pub(super) fn new(name: &str, bytes: &[u8]) -> Self {
-        let runtime = Runtime::shared().unwrap();
+        let runtime = Runtime::of(CodeTier::Optimized).unwrap();
         Self { name: name.to_owned(), linked: linked(&runtime, bytes) }
     }
 
@@ -87,13 +87,13 @@ impl Program {
         run: &Run,
         filesystem: Filesystem,
     ) -> (Result<(), String>, Vec<u8>) {
-        let runtime = Runtime::shared().unwrap();
+        let runtime = Runtime::of(CodeTier::Optimized).unwrap();
         let clock = CallClock::new(run.seconds.map_or(limits::TIMEOUT, Duration::from_secs));
         let deadline = clock.deadline().into_std();
         let messages = Messages::silent();
         let owner = OwnerShares::new(Digest::of(self.name.as_bytes()));
         let limiter =
-            Limiter::new(limits::MEMORY, runtime.allocation, &Limits::default().account());
+            Limiter::new(limits::MEMORY, runtime.kind.allocation, &Limits::default().account());
         let signals = messages.signals().clone();
         let state =
             State::new(filesystem, limiter, messages, ClientRequests::without_client(), deadline);
@@ -156,8 +156,7 @@ impl Program {
 fn linked(runtime: &Runtime, bytes: &[u8]) -> Result<CommandPre<State>, String> {
     let refused = |refused: PluginRefused| refused.to_string();
     precheck::check(bytes).map_err(|error| refused(error.into()))?;
-    let kind = CodeKind { allocation: runtime.allocation, tier: CodeTier::Optimized };
-    let target = Target { engine: &runtime.engine, kind };
+    let target = Target { engine: &runtime.engine, kind: runtime.kind };
     let compiled = target.compile_in_place(bytes).map_err(|error| refused(error.into()))?;
     let component = compiled.component;
     check_imports(import_names(&runtime.engine, &component), None).map_err(refused)?;
