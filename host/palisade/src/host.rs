@@ -96,9 +96,8 @@ impl Host {
     /// Returns a document or prompt of a plugin as a tool outside the registry.
     #[doc(hidden)]
     pub fn offered(&self, plugin: &Plugin, offered: Offered) -> Option<Arc<Registered>> {
-        let (definition, factory) = self.sandbox.offering(
+        let (definition, factory) = plugin.prepared().offering(
             plugin.name(),
-            plugin.prepared(),
             offered,
             self.dispatcher.limits,
             plugin.settings(),

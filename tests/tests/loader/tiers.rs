@@ -149,29 +149,107 @@ fn optimized_only_waits_for_optimised_code() {
 /// Returns a plugin that recurses this deep, through a function with as many branches as the loop
 /// of an interpreter has.
 fn recursing(tool: &str, depth: usize, branches: usize) -> Vec<u8> {
+    let run = format!("(drop (call $deep (i32.const {depth}))) {}", Wat::DONE);
+    let deep = deep("deep", branches, "(i32.const 0)");
+    Wat::new(Told::new(tool)).extra(&deep).execute(&run).build()
+}
+
+/// Returns a function that calls itself as often as its argument says, and `last` at the end.
+fn deep(name: &str, branches: usize, last: &str) -> String {
     let branch = |number: usize| {
         format!(
             "(if (i32.gt_u (local.get $sum) (i32.const {number}))
                (then (local.set $sum (i32.mul (local.get $sum) (local.get $left)))))"
         )
     };
-    let deep = format!(
-        "(func $deep (param $left i32) (result i32) (local $sum i32)
-           (if (i32.eqz (local.get $left)) (then (return (i32.const 0))))
+    format!(
+        "(func ${name} (param $left i32) (result i32) (local $sum i32)
+           (if (i32.eqz (local.get $left)) (then (return {last})))
            {}
-           (i32.add (local.get $sum) (call $deep (i32.sub (local.get $left) (i32.const 1)))))",
+           (i32.add (local.get $sum) (call ${name} (i32.sub (local.get $left) (i32.const 1)))))",
         (0..branches).map(branch).collect::<String>()
-    );
-    let run = format!("(drop (call $deep (i32.const {depth}))) {}", Wat::DONE);
-    Wat::new(Told::new(tool)).extra(&deep).execute(&run).build()
+    )
 }
 
+/// A recursion of an interpreter.
+const DEEP: usize = 500;
+/// A recursion that optimised code has room for, and no interpreter makes.
+const DEEPER: usize = 4_000;
+
 #[test]
-fn quickly_compiled_code_takes_no_more_stack() {
+fn quickly_compiled_code_has_room_to_recurse() {
     let world = World::new();
-    world.install("deep", &recursing("deep", 4_000, 400));
+    world.install("deep", &recursing("deep", DEEP, 400));
     let host = tiered(&world, before_optimizing("exit 1"));
     assert_eq!(code(&world), (1, 0));
     let result = block_on(host.call("deep", json!({}), json!({})));
     assert_eq!(result.output().as_deref(), Some("done"), "{result}");
+}
+
+#[test]
+fn recursion_beyond_the_stack_of_quick_code_fits_once_it_is_optimised() {
+    let world = World::new();
+    world.install("deep", &recursing("deep", DEEPER, 400));
+    let gate = world.outer().join("gate");
+    let host = tiered(&world, gated(&gate));
+    let call = || block_on(host.call("deep", json!({}), json!({})));
+    let error = call().error().map(|error| error.class().as_str().to_owned());
+    assert_eq!(error.as_deref(), Some("execution_error"));
+    fs::write(&gate, "").unwrap();
+    wait_until(|| code(&world) == (0, 1), "the optimised code is never compiled");
+    let result = call();
+    assert_eq!(result.output().as_deref(), Some("done"), "{result}");
+}
+
+/// Returns a plugin that recurses `depth` deep, and then asks the host for random bytes. The host
+/// calls the allocator of the plugin for these, which recurses `again` deep.
+fn recursing_in_its_allocator(depth: usize, again: usize) -> Vec<u8> {
+    let random = r#"(import "wasi:random/random@0.2.0" (instance $random
+          (export "get-random-bytes" (func (param "len" u64) (result (list u8))))))
+        (core module $shim
+          (type $bytes (func (param i64 i32)))
+          (table (export "table") 1 1 funcref)
+          (func (export "bytes") (param i64 i32)
+            (call_indirect (type $bytes) (local.get 0) (local.get 1) (i32.const 0))))
+        (core instance $shim (instantiate $shim))"#;
+    // The lowered function needs the memory and the allocator of the main module, so that it is put
+    // into the table afterwards.
+    let after = r#"(with "random" (instance (export "bytes" (func $shim "bytes"))))))
+        (core func $bytes (canon lower (func $random "get-random-bytes")
+          (memory (core memory $main "memory")) (realloc (core func $main "cabi_realloc"))))
+        (core module $fill
+          (import "" "table" (table 1 1 funcref))
+          (import "" "bytes" (func $bytes (param i64 i32)))
+          (elem (i32.const 0) func $bytes))
+        (core instance (instantiate $fill (with "" (instance
+          (export "table" (table $shim "table"))
+          (export "bytes" (func $bytes))))"#;
+    let ask = "(call $bytes (i64.const 8) (i32.const 512)) (i32.const 0)";
+    let fields = format!(
+        "(global $recurses (mut i32) (i32.const 0)) (func $ask (result i32) {ask}) {} {}",
+        deep("deep", 400, "(call $ask)"),
+        deep("again", 400, "(i32.const 0)")
+    );
+    let run = format!(
+        "(global.set $recurses (i32.const 1)) (drop (call $deep (i32.const {depth}))) {}",
+        Wat::DONE
+    );
+    let recurse = format!("(drop (call $again (i32.const {again})))");
+    let allocate = format!("(if (global.get $recurses) (then {recurse})) (i32.const 4096)");
+    let plugin = Wat::new(Told::new("deep")).importing(random).with(after);
+    let plugin =
+        plugin.core_importing(r#"(import "random" "bytes" (func $bytes (param i64 i32)))"#);
+    plugin.extra(&fields).realloc(&allocate).execute(&run).build()
+}
+
+#[test]
+fn recursion_in_the_allocator_of_a_deep_guest_has_a_stack_of_its_own() {
+    for (again, fits) in [(DEEP, true), (DEEPER, false)] {
+        let world = World::new();
+        world.install("deep", &recursing_in_its_allocator(DEEP, again));
+        let host = tiered(&world, before_optimizing("exit 1"));
+        assert_eq!(code(&world), (1, 0));
+        let result = block_on(host.call("deep", json!({}), json!({})));
+        assert_eq!(result.is_success(), fits, "{again}: {result}");
+    }
 }

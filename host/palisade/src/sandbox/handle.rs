@@ -2,16 +2,18 @@
 
 use super::cache::Cache;
 use super::compile::Compiler;
-use super::engine::{Allocation, CompileStrategy, EngineError};
+use super::engine::{Allocation, CodeTier, CompileStrategy, EngineError};
 use super::powers::{PluginPowers, Powers};
 use super::run::Runtime;
 use crate::tool::Digest;
 use std::fmt;
 use std::sync::Arc;
 
-/// The process-wide engine, with the cache and the compiler of one host.
+/// The process-wide engines, with the cache and the compiler of one host.
 #[derive(Clone)]
 pub struct Sandbox {
+    /// The runtime for optimised code. That for quickly compiled code is created when there is such
+    /// code.
     pub(super) runtime: Arc<Runtime>,
     pub(super) cache: Cache,
     pub(super) compiler: Compiler,
@@ -22,7 +24,7 @@ pub struct Sandbox {
 impl fmt::Debug for Sandbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sandbox")
-            .field("allocation", &self.runtime.allocation)
+            .field("allocation", &self.runtime.kind.allocation)
             .field("cache", &self.cache)
             .field("compiler", &self.compiler)
             .field("strategy", &self.strategy)
@@ -31,14 +33,14 @@ impl fmt::Debug for Sandbox {
 }
 
 impl Sandbox {
-    /// Creates a sandbox on the process-wide engine.
+    /// Creates a sandbox on the process-wide engines.
     ///
     /// # Errors
     ///
     /// Returns [`EngineError`] if this machine cannot run the engine.
     pub fn new(cache: Cache) -> Result<Self, EngineError> {
         Ok(Self {
-            runtime: Runtime::shared()?,
+            runtime: Runtime::of(CodeTier::Optimized)?,
             cache,
             compiler: Compiler::default(),
             strategy: CompileStrategy::default(),
@@ -83,7 +85,7 @@ impl Sandbox {
     /// Returns how guest memory is allocated on this machine.
     #[must_use]
     pub fn allocation(&self) -> Allocation {
-        self.runtime.allocation
+        self.runtime.kind.allocation
     }
 
     /// Returns the cache of compiled code.

@@ -30,6 +30,10 @@ pub const CLEARED_AT_ONCE: u64 = 8 * MIB;
 /// Memory that the host may hold for a call in addition to the guest's, in bytes: input, results,
 /// parsed JSON and tables.
 pub const HOST_DATA: u64 = crate::execution::account::HOST_DATA;
+/// The stack of a call of quickly compiled code, in bytes, which the call reserves as a whole: one
+/// half for the guest, and one for its allocator, when a host function calls it. A half is eight
+/// times what optimised code has.
+pub const BASELINE_STACK: u64 = 8 * MIB;
 /// The size of a table element, in bytes.
 pub const TABLE_ELEMENT: u64 = size_of::<usize>() as u64;
 /// Timeout of a call of class none, read or write.

@@ -6,7 +6,7 @@ use super::budget_checks::BudgetChecks;
 use super::client_shares::ClientShares;
 use super::counters::{CallCounter, CountedBy, Counter, KeptFor, Owed, PROCESS, Room};
 use crate::execution::deferred_drop::retry_after_drops;
-use crate::tool::budget::{Budget, Exhausted};
+use crate::tool::budget::Exhausted;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -40,6 +40,8 @@ struct Inner {
     /// What the tool may hold beyond the limit that the account was created with, because its
     /// plugin has a limit of its own.
     more: AtomicU64,
+    /// The stacks of the call and of the calls that it makes, in bytes, as far as they are counted.
+    stack: AtomicU64,
     /// The account of the call that makes this one. It counts what this one counts, in place of the
     /// process and its shares.
     parent: Option<Account>,
@@ -56,7 +58,8 @@ struct Inner {
 impl Inner {
     /// The most that this account may hold, in bytes.
     fn most(&self) -> u64 {
-        self.limit_of_call().saturating_add(self.host)
+        let stack = self.stack.load(Ordering::Relaxed);
+        self.limit_of_call().saturating_add(self.host).saturating_add(stack)
     }
 
     /// The limit of the call without the allowance of the host, in bytes.
@@ -149,7 +152,10 @@ impl Drop for Inner {
     fn drop(&mut self) {
         let (held, counted_by) = self.held.look();
         match &self.parent {
-            Some(parent) => parent.release(held),
+            Some(parent) => {
+                parent.release(held);
+                parent.0.stack.fetch_sub(self.stack.load(Ordering::Relaxed), Ordering::Relaxed);
+            }
             None => self.subtract(held, counted_by),
         }
     }
@@ -201,6 +207,7 @@ impl Account {
             limits,
             host,
             more: AtomicU64::new(0),
+            stack: AtomicU64::new(0),
             parent,
             client,
             owner: OnceLock::new(),
@@ -259,6 +266,15 @@ impl Account {
     pub(crate) fn allow_call(&self, bytes: u64) {
         let more = bytes.saturating_sub(self.0.limits.call);
         self.0.more.store(more, Ordering::Relaxed);
+    }
+
+    /// Raises the most that the account may hold by the stack of the call, in bytes. The stack is
+    /// reserved like other memory.
+    pub(crate) fn allow_stack(&self, bytes: u64) {
+        self.0.stack.fetch_add(bytes, Ordering::Relaxed);
+        if let Some(parent) = &self.0.parent {
+            parent.allow_stack(bytes);
+        }
     }
 
     /// Reserves memory, in bytes, until it is released or the account is dropped.
@@ -372,21 +388,6 @@ impl Account {
             Some(parent) => parent.release(bytes),
             None => inner.subtract(bytes, counted_by),
         }
-    }
-}
-
-/// A budget without a deadline, for work that is bounded by the length of its input.
-impl Budget for Account {
-    fn reserve(&self, bytes: u64) -> Result<(), Exhausted> {
-        Self::reserve(self, bytes)
-    }
-
-    fn release(&self, bytes: u64) {
-        Self::release(self, bytes);
-    }
-
-    fn check(&self) -> Result<(), Exhausted> {
-        Ok(())
     }
 }
 

@@ -4,14 +4,13 @@ use super::offered::Offered;
 use super::wasm_tool::{Entry, WasmTool};
 use crate::execution::{Factory, Tool};
 use crate::sandbox::adapt::World;
-use crate::sandbox::handle::Sandbox;
 use crate::sandbox::limits::Limits;
 use crate::sandbox::load::Prepared;
 use crate::sandbox::plugin_settings::{PluginSettings, UnusableNames};
 use crate::tool::{Definition, SideEffects};
 use std::sync::Arc;
 
-impl Sandbox {
+impl Prepared {
     /// Returns the definitions of a plugin's tools with their factories, under the settings of the
     /// plugin, if there are any.
     ///
@@ -19,39 +18,36 @@ impl Sandbox {
     ///
     /// [`UnusableNames`] if the tools cannot have the names of the settings.
     pub(crate) fn factories(
-        &self,
-        plugin: &Arc<Prepared>,
+        self: &Arc<Self>,
         limits: Limits,
         settings: Option<&Arc<PluginSettings>>,
     ) -> Result<Vec<(Definition, Factory)>, UnusableNames> {
         let limits = limits_of(limits, settings);
-        let entry = match plugin.world() {
+        let entry = match self.world() {
             World::Tool => Entry::Tool,
             World::Functions(_) => Entry::Function,
         };
         let factory = |definition: &Definition| -> (Definition, Factory) {
-            let sandbox = self.clone();
-            let plugin = plugin.clone();
+            let plugin = self.clone();
             let own = definition.clone();
             let settings = settings.cloned();
             let make = move || {
-                let tool = WasmTool::new(&sandbox, &plugin, &own, entry, limits);
+                let tool = WasmTool::new(&plugin, &own, entry, limits);
                 Box::new(tool.with_settings(settings.clone())) as Box<dyn Tool>
             };
             (definition.clone(), Arc::new(make))
         };
         Ok(match settings {
-            None => plugin.definitions().iter().map(factory).collect(),
-            Some(settings) => settings.shown(plugin.definitions())?.iter().map(factory).collect(),
+            None => self.definitions().iter().map(factory).collect(),
+            Some(settings) => settings.shown(self.definitions())?.iter().map(factory).collect(),
         })
     }
 
     /// Returns a tool of class `read` for one kind of request to a plugin with this name. No client
     /// can call the tool by name. Returns `None` if no tool name can be derived.
     pub(crate) fn offering(
-        &self,
+        self: &Arc<Self>,
         name: &str,
-        plugin: &Arc<Prepared>,
         offered: Offered,
         limits: Limits,
         settings: Option<&Arc<PluginSettings>>,
@@ -65,14 +61,13 @@ impl Sandbox {
         let definition =
             Definition::with_schema(&name, description, SideEffects::Read, offered.schema()?)
                 .ok()?;
-        let sandbox = self.clone();
-        let plugin = plugin.clone();
+        let plugin = self.clone();
         let own = definition.clone();
         let limits = limits_of(limits, settings);
         let settings = settings.cloned();
         let make = move || {
             let entry = Entry::Offered(offered);
-            let tool = WasmTool::new(&sandbox, &plugin, &own, entry, limits);
+            let tool = WasmTool::new(&plugin, &own, entry, limits);
             Box::new(tool.with_settings(settings.clone())) as Box<dyn Tool>
         };
         Some((definition, Arc::new(make)))

@@ -20,7 +20,6 @@ use crate::sandbox::adapt::{Answered, Function, Lowered, NoAnswer};
 use crate::sandbox::bindings::exports::palisade::tool::tool as wit;
 use crate::sandbox::engine::Allocation;
 use crate::sandbox::guest_files::GuestFiles;
-use crate::sandbox::handle::Sandbox;
 use crate::sandbox::limits::{self, Limits};
 use crate::sandbox::load::Prepared;
 use crate::sandbox::output::{self, Converted, Promiser, Terms};
@@ -66,7 +65,6 @@ enum Raw {
 }
 
 pub(super) struct WasmTool {
-    sandbox: Sandbox,
     plugin: Arc<Prepared>,
     definition: Definition,
     entry: Entry,
@@ -95,14 +93,12 @@ impl Tool for WasmTool {
 
 impl WasmTool {
     pub(super) fn new(
-        sandbox: &Sandbox,
         plugin: &Arc<Prepared>,
         definition: &Definition,
         entry: Entry,
         limits: Limits,
     ) -> Self {
         Self {
-            sandbox: sandbox.clone(),
             plugin: plugin.clone(),
             definition: definition.clone(),
             entry,
@@ -133,8 +129,8 @@ impl WasmTool {
         };
         let account = context.account();
         let target = self.target(linked, input, &account, context)?;
-        let mut store = self.new_store(context, &account, &target)?;
-        let running = self.sandbox.runtime.running();
+        let mut store = self.new_store(linked, context, &account, &target)?;
+        let running = linked.runtime.running();
         let ended = self.run_guest(linked, &target, &mut store, input, context).await;
         drop(target);
         let result = match self.returned(ended, &store, context) {
@@ -143,7 +139,7 @@ impl WasmTool {
         };
         context.set_report(report(&mut store, context.workspace()));
         drop(running);
-        self.release(store, sandbox, context);
+        self.release(linked, store, sandbox, context);
         result
     }
 
@@ -201,6 +197,7 @@ impl WasmTool {
     /// Creates the store of the call, and starts the call's clock, because the workspace may block.
     fn new_store(
         &self,
+        linked: &Linked,
         context: &ToolContext,
         account: &Account,
         target: &Target<'_>,
@@ -209,11 +206,11 @@ impl WasmTool {
         let filesystem = self.filesystem(context)?;
         let messages = Messages::new(context.sink().clone(), context.cancel().clone());
         let class = self.definition.side_effects();
-        account
-            .assign(&self.owner(context).memory)
-            .map_err(|why| exhaustion_error(why, context.time_limit(), class))?;
-        let runtime = &self.sandbox.runtime;
-        let limiter = Limiter::new(self.limits.memory, runtime.allocation, account);
+        let exhausted = |why| exhaustion_error(why, context.time_limit(), class);
+        account.assign(&self.owner(context).memory).map_err(exhausted)?;
+        let runtime = &linked.runtime;
+        let limiter = Limiter::new(self.limits.memory, runtime.kind.allocation, account);
+        let limiter = limiter.with_stack(runtime.kind.counted_stack()).map_err(exhausted)?;
         let requests = ClientRequests::from_context(context);
         let state = State::new(filesystem, limiter, messages, requests, deadline);
         let state = match target {
@@ -338,9 +335,15 @@ impl WasmTool {
     /// Releases the memory of the guest, and then its sandbox, which must not be free before. A
     /// large memory takes long to clear, so it is cleared after the answer. Without the pool the
     /// address space is short, and the next call needs it at once.
-    fn release(&self, mut store: Store<State>, sandbox: Grant, context: &ToolContext) {
+    fn release(
+        &self,
+        linked: &Linked,
+        mut store: Store<State>,
+        sandbox: Grant,
+        context: &ToolContext,
+    ) {
         if store.data().limiter.peak() > limits::CLEARED_AT_ONCE
-            && self.sandbox.runtime.allocation == Allocation::Pooled
+            && linked.runtime.kind.allocation == Allocation::Pooled
         {
             store.data_mut().close_files();
             drop_later(&self.owner(context).turns, (store, sandbox));

@@ -2,6 +2,7 @@
 //! and the allocation that it is made for.
 
 use super::allocation::Allocation;
+use crate::sandbox::limits;
 
 /// The kind of code that a compilation makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,12 +11,26 @@ pub(crate) struct CodeKind {
     pub(crate) tier: CodeTier,
 }
 
-/// The effort that the compiler spends on code. A higher tier runs faster. All tiers run on the
-/// same engine, under the same limits.
+impl CodeKind {
+    /// Returns the size of the large stack that a call of this code has and reserves, in bytes.
+    ///
+    /// Quickly compiled code for the pool is made with single-pass register allocation: each value
+    /// has a place of its own on the stack, so that a function takes up to fifty times the stack of
+    /// optimised code. Without the pool the address space is too short for such stacks.
+    pub(crate) fn counted_stack(self) -> Option<u64> {
+        match (self.tier, self.allocation) {
+            (CodeTier::Baseline, Allocation::Pooled) => Some(limits::BASELINE_STACK),
+            (CodeTier::Baseline, Allocation::OnDemand | Allocation::Scarce)
+            | (CodeTier::Optimized, _) => None,
+        }
+    }
+}
+
+/// The effort that the compiler spends on code. A higher tier runs faster. Each tier has an engine
+/// of its own, and all of them have the same limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum CodeTier {
-    /// No optimisation. A function takes no more stack than with optimised code, so that a plugin
-    /// which recurses deeply has the same room.
+    /// No optimisation.
     Baseline,
     /// Optimised code.
     Optimized,
@@ -47,6 +62,11 @@ impl CompileStrategy {
 impl CodeTier {
     /// Every tier, the fastest code first.
     pub(crate) const FASTEST_FIRST: [Self; 2] = [Self::Optimized, Self::Baseline];
+
+    /// Returns the tiers from this one up, the fastest code first.
+    pub(crate) fn and_above(self) -> impl Iterator<Item = Self> {
+        Self::FASTEST_FIRST.into_iter().filter(move |tier| *tier >= self)
+    }
 
     /// Returns the name on the command line of a compiling child.
     pub(crate) fn name(self) -> &'static str {

@@ -4,12 +4,14 @@ use super::error::{PluginRefused, world_mismatch};
 use super::provenance::{Freshness, Trust};
 use crate::sandbox::adapt::World;
 use crate::sandbox::compile::{Compiled, Compiler, Target};
-use crate::sandbox::engine::{Allocation, CodeKind, CodeTier};
+use crate::sandbox::deserialize::{CompiledCode, deserialize};
+use crate::sandbox::engine::{Allocation, CodeTier, EngineError};
 use crate::sandbox::handle::Sandbox;
 use crate::sandbox::powers::PluginPowers;
 use crate::sandbox::precheck;
-use crate::sandbox::run::Linked;
+use crate::sandbox::run::{Linked, Runtime};
 use crate::tool::Digest;
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::Component;
 
@@ -29,20 +31,40 @@ impl Sandbox {
     /// Links the imports of a plugin, and finds the functions of its world.
     pub(crate) fn link(
         &self,
-        component: &Component,
+        compiled: &CompiledPlugin,
         world: &World,
         powers: Option<&dyn PluginPowers>,
     ) -> Result<Linked, PluginRefused> {
-        let shared = &self.runtime.linker;
+        let CompiledPlugin { component, tier, .. } = compiled;
+        let runtime = self.runtime_of(*tier)?;
         let pre = match powers {
-            None => shared.instantiate_pre(component),
+            None => runtime.linker.instantiate_pre(component),
             Some(powers) => {
-                let mut own = shared.clone();
+                let mut own = runtime.linker.clone();
                 powers.link(&mut own).and_then(|()| own.instantiate_pre(component))
             }
         };
         let pre = pre.map_err(|error| world_mismatch(&error))?;
-        Linked::new(pre, world).map_err(|error| world_mismatch(&error))
+        Linked::new(runtime, pre, world).map_err(|error| world_mismatch(&error))
+    }
+
+    /// Returns the runtime for code of this tier.
+    pub(super) fn runtime_of(&self, tier: CodeTier) -> Result<Arc<Runtime>, EngineError> {
+        match tier {
+            CodeTier::Optimized => Ok(self.runtime.clone()),
+            CodeTier::Baseline => Runtime::of(tier),
+        }
+    }
+
+    /// Returns code of this tier at least from the cache, the fastest first. A faulty entry, and
+    /// code for an engine that this machine cannot run, count as absent.
+    pub(super) fn cached_code(&self, digest: Digest, least: CodeTier) -> Option<CompiledPlugin> {
+        least.and_above().find_map(|tier| {
+            let file = self.cache.code(&self.runtime.engine, digest, tier)?;
+            let runtime = self.runtime_of(tier).ok()?;
+            let component = deserialize(&runtime.engine, &CompiledCode::Cached(&file)).ok()?;
+            Some(CompiledPlugin { component, tier, freshness: Freshness::Cached })
+        })
     }
 
     /// Returns code of this tier at least: from the cache, or compiled.
@@ -55,8 +77,8 @@ impl Sandbox {
         cancel: &CancellationToken,
     ) -> Result<CompiledPlugin, PluginRefused> {
         let engine = &self.runtime.engine;
-        if let Some((component, tier)) = self.cache.code(engine, digest, tier) {
-            return Ok(CompiledPlugin { component, tier, freshness: Freshness::Cached });
+        if let Some(cached) = self.cached_code(digest, tier) {
+            return Ok(cached);
         }
         // An embedded plugin is part of the host, so a failed attempt says nothing about the next
         // one.
@@ -68,9 +90,9 @@ impl Sandbox {
             }
             self.cache.begin_compilation(engine, digest, tier);
         }
-        let allocation = self.runtime.allocation;
-        let target = Target { engine, kind: CodeKind { allocation, tier } };
-        let compiled = match (&self.compiler, trust, allocation) {
+        let runtime = self.runtime_of(tier)?;
+        let target = Target { engine: &runtime.engine, kind: runtime.kind };
+        let compiled = match (&self.compiler, trust, runtime.kind.allocation) {
             // Where the address space is short, a compiler that runs out of it aborts its process,
             // so a child compiles embedded plugins as well.
             (Compiler::Child(child), Trust::Untrusted, _)

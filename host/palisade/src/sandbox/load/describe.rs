@@ -54,7 +54,7 @@ impl Sandbox {
         powers: Option<&dyn PluginPowers>,
     ) -> Result<Described, PluginRefused> {
         let owner = OwnerShares::new(plugin);
-        let loading = self.runtime.loading.share(plugin);
+        let loading = linked.runtime.loading.share(plugin);
         let fault = |error: std::io::Error| PluginRefused::Describe(error.to_string());
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(fault)?;
@@ -83,10 +83,10 @@ impl Sandbox {
             .await
             .map_err(|exit| PluginRefused::Describe(reason(exit)))?;
         let clock = CallClock::new(limits::DESCRIBE_TIMEOUT);
-        let state = self.describing_state(owner, clock.deadline().into_std(), powers)?;
+        let state = describing_state(linked, owner, clock.deadline().into_std(), powers)?;
         let signals = state.messages.signals().clone();
-        let mut store = new_store(&self.runtime.engine, state);
-        let _running = self.runtime.running();
+        let mut store = new_store(&linked.runtime.engine, state);
+        let _running = linked.runtime.running();
         let bounds = RunBounds {
             clock: &clock,
             cancel: &uncancelled,
@@ -99,31 +99,6 @@ impl Sandbox {
             Err(Stop::Error(error)) if error.is::<TypeMismatch>() => Err(world_mismatch(&error)),
             Err(stop) => Err(PluginRefused::Describe(reason(stop.into_exit_reason(&store)))),
         }
-    }
-
-    /// Returns the state of a guest without files, client or real time.
-    fn describing_state(
-        &self,
-        owner: &OwnerShares,
-        deadline: Instant,
-        powers: Option<&dyn PluginPowers>,
-    ) -> Result<State, PluginRefused> {
-        // Charged to the memory of all calls, but not refused for the memory that other calls hold.
-        let account = Account::new(MemoryLimits { call: limits::MEMORY, total: u64::MAX });
-        account.assign(&owner.memory).map_err(|why| PluginRefused::Describe(why.to_string()))?;
-        let state = State::new(
-            Filesystem::closed(),
-            Limiter::new(limits::MEMORY, self.runtime.allocation, &account),
-            Messages::silent(),
-            ClientRequests::without_client(),
-            deadline,
-        );
-        let state = state.with_wasi_ctx(LazyWasiCtx::with_builder(frozen));
-        let Some(powers) = powers else { return Ok(state) };
-        // Class none has no power: a description depends on nothing outside of the plugin.
-        let (refusals, owner) = (Refusals::default(), owner.descriptors.owner().clone());
-        let call = PoweredCall { class: SideEffects::None, account, refusals, owner };
-        Ok(state.with_powers(powers.begin(call), Refusals::default()))
     }
 }
 
@@ -142,6 +117,35 @@ async fn answer(linked: &Linked, store: &mut Store<State>) -> wasmtime::Result<A
     let plugin = plugin.map_err(|error| TypeMismatch::wrap(&error))?;
     let tools = plugin.palisade_tool_tool().call_definitions(&mut *store).await?;
     Ok(Answer { tools, offer: describe_offer(pre, &instance, store).await? })
+}
+
+/// Returns the state of a guest without files, client or real time.
+fn describing_state(
+    linked: &Linked,
+    owner: &OwnerShares,
+    deadline: Instant,
+    powers: Option<&dyn PluginPowers>,
+) -> Result<State, PluginRefused> {
+    // Charged to the memory of all calls, but not refused for the memory that other calls hold.
+    let account = Account::new(MemoryLimits { call: limits::MEMORY, total: u64::MAX });
+    account.assign(&owner.memory).map_err(|why| PluginRefused::Describe(why.to_string()))?;
+    let runtime = &linked.runtime;
+    let limiter = Limiter::new(limits::MEMORY, runtime.kind.allocation, &account)
+        .with_stack(runtime.kind.counted_stack())
+        .map_err(|why| PluginRefused::Describe(why.to_string()))?;
+    let state = State::new(
+        Filesystem::closed(),
+        limiter,
+        Messages::silent(),
+        ClientRequests::without_client(),
+        deadline,
+    );
+    let state = state.with_wasi_ctx(LazyWasiCtx::with_builder(frozen));
+    let Some(powers) = powers else { return Ok(state) };
+    // Class none has no power: a description depends on nothing outside of the plugin.
+    let (refusals, owner) = (Refusals::default(), owner.descriptors.owner().clone());
+    let call = PoweredCall { class: SideEffects::None, account, refusals, owner };
+    Ok(state.with_powers(powers.begin(call), Refusals::default()))
 }
 
 fn reason(exit: ExitReason) -> String {

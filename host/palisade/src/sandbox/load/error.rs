@@ -1,6 +1,7 @@
 //! The reason why a plugin is rejected.
 
 use crate::sandbox::compile::CompileError;
+use crate::sandbox::engine::EngineError;
 use crate::sandbox::error_text::error_line;
 use crate::sandbox::precheck::PrecheckError;
 use crate::tool::DefinitionError;
@@ -16,6 +17,9 @@ pub enum PluginRefused {
     /// The plugin does not compile, or not within the limits.
     #[error(transparent)]
     Compile(#[from] CompileError),
+    /// This machine cannot run code of the tier that the plugin was compiled to.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
     /// The plugin has an import that the host does not provide.
     #[error("it imports `{import}`: {reason}")]
     Import {

@@ -103,7 +103,7 @@ fn meaning(name: &str) -> Result<&'static str, &'static str> {
         }
         "wasi:sockets" => Ok("nothing: every connection is refused"),
         "wasi:http" => Err(
-            "the plugin has no network grant; give it one (`palisade grant`), or build it without HTTP (componentize-js: disable the `http` feature)",
+            "the plugin has no network grant; give it one (`palisade grant PLUGIN net \"GET https://HOST\"`), or build it without HTTP (componentize-js: disable the `http` feature)",
         ),
         package if package.starts_with("wasi:") => Err(
             "the host has no such WASI interface; WASI 0.2 has cli, clocks, filesystem, io, random and sockets",

@@ -3,7 +3,7 @@
 
 use super::compilation::CompiledPlugin;
 use super::error::PluginRefused;
-use super::provenance::{Freshness, Trust};
+use super::provenance::Trust;
 use crate::sandbox::adapt::World;
 use crate::sandbox::engine::CodeTier;
 use crate::sandbox::handle::Sandbox;
@@ -14,7 +14,6 @@ use crate::tool::Digest;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio_util::sync::CancellationToken;
-use wasmtime::Engine;
 
 /// A function that returns the bytes of a plugin again, or the reason why it cannot.
 type Bytes = dyn Fn() -> Result<Vec<u8>, String> + Send + Sync;
@@ -150,7 +149,7 @@ impl LazyCode {
         let cache = &self.sandbox.cache;
         self.optimized.get().is_none()
             && (self.baseline.get().is_some()
-                || !cache.has_code(self.engine(), digest, CodeTier::Optimized))
+                || !cache.has_code(&self.sandbox.runtime.engine, digest, CodeTier::Optimized))
     }
 
     /// Compiles the optimised code, and keeps it in the cache. Calls that begin later use it.
@@ -166,8 +165,7 @@ impl LazyCode {
     }
 
     fn link(&self, compiled: &CompiledPlugin) -> Result<(), CodeError> {
-        let linked =
-            self.sandbox.link(&compiled.component, &self.source.world, self.powers.as_deref())?;
+        let linked = self.sandbox.link(compiled, &self.source.world, self.powers.as_deref())?;
         self.keep(linked, compiled.tier);
         Ok(())
     }
@@ -188,8 +186,8 @@ impl LazyCode {
         tier: CodeTier,
         cancel: &CancellationToken,
     ) -> Result<CompiledPlugin, CodeError> {
-        if let Some((component, tier)) = self.sandbox.cache.code(self.engine(), digest, tier) {
-            return Ok(CompiledPlugin { component, tier, freshness: Freshness::Cached });
+        if let Some(cached) = self.sandbox.cached_code(digest, tier) {
+            return Ok(cached);
         }
         let bytes = (self.source.bytes)().map_err(CodeError::Unreadable)?;
         if Digest::of(&bytes) != digest {
@@ -197,9 +195,5 @@ impl LazyCode {
         }
         precheck::check(&bytes).map_err(PluginRefused::from)?;
         Ok(self.sandbox.compile(&bytes, digest, self.source.trust, tier, cancel)?)
-    }
-
-    fn engine(&self) -> &Engine {
-        &self.sandbox.runtime.engine
     }
 }

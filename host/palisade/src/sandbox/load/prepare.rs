@@ -49,21 +49,21 @@ impl Sandbox {
     ) -> Result<Arc<Prepared>, PluginRefused> {
         precheck::check(bytes)?;
         let compiled = self.compile(bytes, digest, source.trust, self.strategy.first(), cancel)?;
-        let CompiledPlugin { component, tier, freshness } = compiled;
+        let CompiledPlugin { component, tier, freshness } = &compiled;
+        let engine = component.engine();
         let world = source.world.clone();
         let names = match &world {
-            World::Tool => imports::names(&self.runtime.engine, &component),
-            World::Functions(_) => imports::names_of_functions(&self.runtime.engine, &component),
+            World::Tool => imports::names(engine, component),
+            World::Functions(_) => imports::names_of_functions(engine, component),
         };
         let powers = self.powers_of(digest);
         let imports = imports::check(names.clone(), powers.as_deref())?;
-        let linked = self.link(&component, &world, powers.as_deref())?;
+        let linked = self.link(&compiled, &world, powers.as_deref())?;
         let Described { description, definitions } = match &world {
             World::Tool => self.describe(&linked, digest, names, powers.as_deref())?,
             World::Functions(adaptation) => {
-                let engine = &self.runtime.engine;
                 let own = package_docs(bytes);
-                let description = of_functions(engine, &component, adaptation, &own, names)?;
+                let description = of_functions(engine, component, adaptation, &own, names)?;
                 let definitions = checked(&description, Building::Now)?;
                 Described { description, definitions }
             }
@@ -72,7 +72,7 @@ impl Sandbox {
         self.cache.keep_description(&self.runtime.engine, described, &description);
         let owner = OwnerShares::new(digest);
         Ok(Arc::new(Prepared {
-            code: LazyCode::from_linked(linked, tier, self.clone(), source, powers),
+            code: LazyCode::from_linked(linked, *tier, self.clone(), source, powers),
             digest,
             description: held(&definitions, &description.offer),
             definitions: with_reach(definitions, &imports),
@@ -80,7 +80,7 @@ impl Sandbox {
             documents: DocumentIndex::of(&description.offer),
             offer: description.offer,
             left_out: description.left_out,
-            freshness,
+            freshness: *freshness,
             files: GuestFiles::new(&owner),
             owner,
         }))

@@ -47,6 +47,15 @@ impl Limiter {
         }
     }
 
+    /// Reserves the large stack of the call, if it has one, in bytes.
+    pub(crate) fn with_stack(mut self, stack: Option<u64>) -> Result<Self, Exhausted> {
+        if let Some(stack) = stack {
+            self.charge.account().allow_stack(stack);
+            self.charge.grow(stack)?;
+        }
+        Ok(self)
+    }
+
     /// Marks the guest as instantiated. From now on its memories only grow.
     pub(crate) fn begin(&mut self) {
         self.stage = Stage::Run;

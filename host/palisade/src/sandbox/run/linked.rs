@@ -1,10 +1,12 @@
 //! The linked code of a plugin, ready for instantiation, with the functions for calls.
 
+use super::runtime::Runtime;
 use super::state::State;
 use crate::sandbox::adapt::{Functions, World};
 use crate::sandbox::bindings::PluginIndices;
 use crate::sandbox::bindings::exports::palisade::tool::tool as wit;
 use crate::sandbox::engine::sandbox_units;
+use std::sync::Arc;
 use wasmtime::component::{ComponentExportIndex, Instance, InstancePre, Val};
 use wasmtime::{Error, Result, Store};
 
@@ -13,6 +15,8 @@ const EXECUTE: [&str; 2] = ["palisade:tool/tool@0.1.0", "execute"];
 
 /// A plugin with its imports linked.
 pub(crate) struct Linked {
+    /// The runtime of the code. Stores for it are created with the runtime's engine.
+    pub(crate) runtime: Arc<Runtime>,
     pre: InstancePre<State>,
     contract: Contract,
     /// The number of sandbox units that a call takes.
@@ -29,7 +33,11 @@ pub(crate) enum Contract {
 
 impl Linked {
     /// Checks the exports of the plugin by name, or resolves its functions.
-    pub(crate) fn new(pre: InstancePre<State>, world: &World) -> Result<Self> {
+    pub(crate) fn new(
+        runtime: Arc<Runtime>,
+        pre: InstancePre<State>,
+        world: &World,
+    ) -> Result<Self> {
         let component = pre.component();
         let contract = match world {
             World::Tool => Contract::Tool(execute(&pre)?),
@@ -37,8 +45,8 @@ impl Linked {
                 Contract::Functions(Functions::new(component.engine(), component))
             }
         };
-        let units = sandbox_units(component);
-        Ok(Self { pre, contract, units })
+        let units = sandbox_units(runtime.kind, component);
+        Ok(Self { runtime, pre, contract, units })
     }
 
     /// Returns the component with linked imports, from which instances are created.

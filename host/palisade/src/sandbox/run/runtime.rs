@@ -1,63 +1,71 @@
-//! The runtime of the process: the one engine, its linker and its clock.
+//! The runtimes of the process, one for each tier of code: an engine, its linker and its clock.
 
 use super::linker::linker;
 use super::state::State;
 use crate::execution::owner;
 use crate::execution::share::Pool;
 use crate::sandbox::engine::{
-    Allocation, Clock, EngineError, Running, on_demand, pooled, system_check,
+    Allocation, Clock, CodeKind, CodeTier, EngineError, Running, on_demand, pooled, system_check,
 };
 use crate::sandbox::limits;
 use std::sync::{Arc, OnceLock};
 use wasmtime::Engine;
 use wasmtime::component::Linker;
 
-/// The engine, and everything else that exists once per process.
+/// The engine for code of one tier, and everything else that exists once per engine.
 pub(crate) struct Runtime {
+    /// The kind of the code that the engine runs.
+    pub(crate) kind: CodeKind,
     pub(crate) engine: Engine,
     pub(crate) linker: Linker<State>,
-    pub(crate) allocation: Allocation,
     /// The pool of sandboxes for loading plugins.
     pub(crate) loading: Pool,
     clock: Clock,
 }
 
 impl Runtime {
-    /// Returns the runtime of the process, which is created at first use. There is only one,
-    /// because types and code of two engines must never be mixed.
-    pub(crate) fn shared() -> Result<Arc<Self>, EngineError> {
-        static SHARED: OnceLock<Result<Arc<Runtime>, EngineError>> = OnceLock::new();
+    /// Returns the runtime of the process for code of this tier, which is created at first use.
+    /// There is only one of each tier. Types and code of two engines must never be mixed, so that
+    /// linked code refers to its runtime.
+    pub(crate) fn of(tier: CodeTier) -> Result<Arc<Self>, EngineError> {
+        static OPTIMIZED: OnceLock<Result<Arc<Runtime>, EngineError>> = OnceLock::new();
+        static BASELINE: OnceLock<Result<Arc<Runtime>, EngineError>> = OnceLock::new();
         system_check::check()?;
-        SHARED.get_or_init(|| Self::start_without_panic().map(Arc::new)).clone()
+        let shared = match tier {
+            CodeTier::Baseline => &BASELINE,
+            CodeTier::Optimized => &OPTIMIZED,
+        };
+        shared.get_or_init(|| Self::start_without_panic(tier).map(Arc::new)).clone()
     }
 
     /// Starts the runtime, and converts a panic to an error: on a machine that is short of a
     /// resource the engine may panic.
-    fn start_without_panic() -> Result<Self, EngineError> {
-        match std::panic::catch_unwind(Self::start) {
+    fn start_without_panic(tier: CodeTier) -> Result<Self, EngineError> {
+        match std::panic::catch_unwind(|| Self::start(tier)) {
             Ok(started) => started.map_err(|error| EngineError(format!("{error:#}"))),
             Err(_) => Err(EngineError("it panicked; the log has the details".to_owned())),
         }
     }
 
-    fn start() -> wasmtime::Result<Self> {
+    fn start(tier: CodeTier) -> wasmtime::Result<Self> {
         let sandboxes = owner::sandbox_count() + owner::nested_sandbox_count();
-        let (engine, allocation) = match Engine::new(&pooled(sandboxes)) {
+        let (engine, allocation) = match Engine::new(&pooled(tier, sandboxes)) {
             Ok(engine) => (engine, Allocation::Pooled),
             Err(error) => {
                 let allocation = Allocation::without_pool();
                 tracing::info!(
-                    "no pool of memory on this machine, allocating for each call ({allocation:?}): {error:#}"
+                    "no pool of memory on this machine for {} code, allocating for each call ({allocation:?}): {error:#}",
+                    tier.name()
                 );
-                (Engine::new(&on_demand(allocation))?, allocation)
+                (Engine::new(&on_demand(CodeKind { allocation, tier }))?, allocation)
             }
         };
         let linker = linker(&engine)?;
         let clock = Clock::start(engine.weak())?;
         Ok(Self {
+            kind: CodeKind { allocation, tier },
             engine,
             linker,
-            allocation,
             loading: Pool::new(u64::from(limits::LOADING_SANDBOXES)),
             clock,
         })
@@ -77,7 +85,7 @@ mod tests {
     use super::super::messages::Messages;
     use super::super::store::new_store;
     use super::*;
-    use crate::sandbox::engine::{CodeKind, CodeTier, for_compilation, sandbox_units};
+    use crate::sandbox::engine::{for_compilation, sandbox_units};
     use crate::sandbox::precheck::Cap;
     use crate::tool::Digest;
     use palisade_wasi_fs::Filesystem;
@@ -93,6 +101,10 @@ mod tests {
         hasher.finish()
     }
 
+    fn shared() -> Arc<Runtime> {
+        Runtime::of(CodeTier::Optimized).unwrap()
+    }
+
     fn optimized(allocation: Allocation) -> CodeKind {
         CodeKind { allocation, tier: CodeTier::Optimized }
     }
@@ -102,25 +114,27 @@ mod tests {
         for allocation in [Allocation::OnDemand, Allocation::Scarce] {
             assert_eq!(
                 number(&for_compilation(optimized(allocation))),
-                number(&on_demand(allocation))
+                number(&on_demand(optimized(allocation)))
             );
         }
-        let runtime = Runtime::shared().unwrap();
+        let runtime = shared();
         let mut hasher = DefaultHasher::new();
         runtime.engine.precompile_compatibility_hash().hash(&mut hasher);
-        assert_eq!(number(&for_compilation(optimized(runtime.allocation))), hasher.finish());
+        assert_eq!(number(&for_compilation(runtime.kind)), hasher.finish());
     }
 
     #[test]
     fn code_does_not_depend_on_the_size_of_the_pool() {
         let [small, full] = [owner::ONE_CALL_SANDBOXES, owner::SANDBOXES];
-        assert_eq!(number(&pooled(small)), number(&pooled(full)));
+        for tier in CodeTier::FASTEST_FIRST {
+            assert_eq!(number(&pooled(tier, small)), number(&pooled(tier, full)));
+        }
     }
 
     #[test]
     fn small_pool_admits_the_largest_component() {
         let share = Pool::new(owner::ONE_CALL_SANDBOXES.into()).share(Digest::of(b"one"));
-        let units = sandbox_units(&with_memories(limits::MEMORIES));
+        let units = sandbox_units(shared().kind, &with_memories(limits::MEMORIES));
         assert!(share.try_take(units).is_ok(), "{units} units");
     }
 
@@ -128,20 +142,19 @@ mod tests {
     fn with_memories(count: usize) -> Component {
         let instances = "(core instance (instantiate $m))".repeat(count);
         let text = format!("(component (core module $m (memory 1)) {instances})");
-        Component::new(&Runtime::shared().unwrap().engine, palisade_tests::wat::binary(&text))
-            .unwrap()
+        Component::new(&shared().engine, palisade_tests::wat::binary(&text)).unwrap()
     }
 
     #[tokio::test]
     async fn admitted_calls_never_exhaust_the_pool() {
-        let runtime = Runtime::shared().unwrap();
+        let runtime = shared();
         let pool = Pool::new(u64::from(limits::LIVE_SANDBOXES));
         let component = with_memories(limits::MEMORIES);
         let greedy = runtime.linker.instantiate_pre(&component).unwrap();
         let mut running = Vec::new();
         for owner in [b"one", b"two"] {
             let share = pool.share(Digest::of(owner));
-            while let Ok(grant) = share.try_take(sandbox_units(&component)) {
+            while let Ok(grant) = share.try_take(sandbox_units(runtime.kind, &component)) {
                 let mut store = new_store(&runtime.engine, idle());
                 let instance = greedy.instantiate_async(&mut store).await;
                 assert!(instance.is_ok(), "{:#} beside {}", instance.err().unwrap(), running.len());
@@ -150,7 +163,7 @@ mod tests {
         }
         // Calls that these make are admitted by a pool of their own, and find room as well.
         let nested = owner::nested_sandboxes().share(Digest::of(b"nested"));
-        while let Ok(grant) = nested.try_take(sandbox_units(&component)) {
+        while let Ok(grant) = nested.try_take(sandbox_units(runtime.kind, &component)) {
             let mut store = new_store(&runtime.engine, idle());
             let instance = greedy.instantiate_async(&mut store).await;
             assert!(instance.is_ok(), "{:#} beside {}", instance.err().unwrap(), running.len());
@@ -164,15 +177,19 @@ mod tests {
         let globals = "(global i32 (i32.const 0))".repeat(Cap::Globals.max() as usize);
         let text =
             format!("(component (core module $m {globals}) (core instance (instantiate $m)))");
-        let component =
-            Component::new(&Runtime::shared().unwrap().engine, palisade_tests::wat::binary(&text));
+        let component = Component::new(&shared().engine, palisade_tests::wat::binary(&text));
         assert!(component.is_ok(), "{:#}", component.err().unwrap());
     }
 
     #[test]
     fn call_takes_pool_units_by_its_memories() {
-        let units = [0, 1, 2, 3, 16].map(|memories| sandbox_units(&with_memories(memories)));
-        assert_eq!(units, [1, 1, 1, 2, 8]);
+        let units = |allocation, tier| {
+            let kind = CodeKind { allocation, tier };
+            [0, 1, 2, 3, 16].map(|memories| sandbox_units(kind, &with_memories(memories)))
+        };
+        assert_eq!(units(Allocation::Pooled, CodeTier::Optimized), [1, 1, 1, 2, 8]);
+        assert_eq!(units(Allocation::Pooled, CodeTier::Baseline), [2, 2, 2, 2, 8]);
+        assert_eq!(units(Allocation::OnDemand, CodeTier::Baseline), [1, 1, 1, 2, 8]);
     }
 
     /// Returns the state of a guest that does nothing.

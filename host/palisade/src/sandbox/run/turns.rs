@@ -136,6 +136,7 @@ pub(crate) async fn in_turns<T>(
     let mut work = pin!(work);
     let mut waker = None;
     let mut ticks = 0;
+    bounds.check()?;
     loop {
         let mut turn = None;
         let free = bounds.free_tick();

@@ -208,3 +208,16 @@ fn memory_of_a_call_is_charged_to_the_client_that_it_is_kept_for() {
     drop((next, unread));
     assert_eq!((one.of(plugin).memory.get(), COUNTER.get()), (0, 0));
 }
+
+#[test]
+fn stack_of_a_nested_call_raises_the_limit_of_its_caller_until_it_ends() {
+    static COUNTER: Counter = Counter::new();
+    let call = account(&COUNTER);
+    let nested = call.nested();
+    nested.allow_stack(20);
+    assert_eq!((nested.reserve(120), call.held()), (Ok(()), 120));
+    assert_eq!(nested.reserve(1), Err(Exhausted::CallMemory { limit: 90 }));
+    drop(nested);
+    assert_eq!((call.reserve(100), COUNTER.get()), (Ok(()), 100));
+    assert_eq!(call.reserve(1), Err(Exhausted::CallMemory { limit: 90 }));
+}
