@@ -16,9 +16,9 @@ use tokio::task::JoinHandle;
 /// Timed calls per scenario.
 const CALLS: usize = 3_000;
 /// The time for a plugin to reach its full load.
-const SETTLING: Duration = Duration::from_millis(500);
+pub(crate) const SETTLING: Duration = Duration::from_millis(500);
 /// The factor by which p99 of a read may rise beside a hostile plugin.
-const MOST_RISE: f64 = 5.0;
+pub(crate) const MOST_RISE: f64 = 5.0;
 /// The timeout of a call that computes forever.
 const TIME: Duration = Duration::from_secs(1);
 
@@ -164,7 +164,7 @@ fn endless(
 
 /// Writes plugins that compute forever: in a loop, and in instructions of 100 MiB each, or of 19 MiB
 /// if no more memory is free. Their class may read files, so that the call mode applies.
-fn computing(world: &World) -> [PathBuf; 2] {
+pub(crate) fn computing(world: &World) -> [PathBuf; 2] {
     let fill = "(if (i32.eq (memory.grow (i32.const 1600)) (i32.const -1))
           (then (drop (memory.grow (i32.const 300)))))
         (loop

@@ -8,6 +8,7 @@
 mod authors;
 mod callers;
 mod calls;
+mod clients;
 mod counted;
 mod fair;
 mod floor;
@@ -30,7 +31,7 @@ use world::World;
 type Group = (&'static str, &'static str, fn(&World));
 
 /// The groups with their descriptions.
-const GROUPS: [Group; 11] = [
+const GROUPS: [Group; 12] = [
     ("calls", "echo, and reading 1 KiB and 1 MiB", calls::run),
     ("search", "a tree of 10,000 files, against ripgrep's own library", search::run),
     ("guests", "tools in Python and in JavaScript", guests::run),
@@ -39,6 +40,7 @@ const GROUPS: [Group; 11] = [
     ("programs", "programs that call tools, and their nested calls", programs::run),
     ("fair", "reads beside a hostile plugin at full load, and how late calls end", fair::run),
     ("server", "many sessions and subscribers of a running server", server::run),
+    ("clients", "one client of a server beside another one at full load", clients::run),
     ("start", "1 to 1,000 plugins, compiled and from the cache", start::run),
     ("authors", "a new project in each language, to its first answer", authors::run),
     ("memory", "an idle plugin, a call in flight, a sleeping guest", memory::run),

@@ -1,9 +1,9 @@
 //! Measures the server: many sessions that read a file while many subscribers read every event,
 //! against the same calls in the library.
 
-mod connection;
+pub(crate) mod connection;
 mod lanes;
-mod served;
+pub(crate) mod served;
 mod subscribers;
 
 use crate::report::{self, Series, shown, size};
@@ -38,7 +38,7 @@ const SCALE: Scale = if cfg!(debug_assertions) {
 
 pub(crate) fn run(world: &World) {
     let runtime = crate::on_every_core();
-    let server = match Served::start(world) {
+    let server = match Served::start(world, &[]) {
         Ok(server) => server,
         Err(why) => return report::skipped("server", &why),
     };

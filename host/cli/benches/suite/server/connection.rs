@@ -6,13 +6,13 @@ use tokio::net::TcpStream;
 
 /// Where connections lead, and with which token.
 #[derive(Clone)]
-pub(super) struct Address {
-    pub(super) address: String,
-    pub(super) token: &'static str,
+pub(crate) struct Address {
+    pub(crate) address: String,
+    pub(crate) token: &'static str,
 }
 
 /// A connection that sends the same token with each request.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     stream: BufReader<TcpStream>,
     /// The lines that the heads of all requests share.
     headers: String,
@@ -20,7 +20,7 @@ pub(super) struct Connection {
 
 impl Address {
     /// Opens a connection.
-    pub(super) async fn connect(&self) -> Connection {
+    pub(crate) async fn connect(&self) -> Connection {
         let Self { address, token } = self;
         let stream = TcpStream::connect(address).await.expect("the server listens");
         stream.set_nodelay(true).expect("an option of a socket");
@@ -33,7 +33,7 @@ impl Address {
 
 impl Connection {
     /// Posts a JSON document and returns the body of the response, which is no error.
-    pub(super) async fn post(&mut self, path: &str, body: &str) -> String {
+    pub(crate) async fn post(&mut self, path: &str, body: &str) -> String {
         let more = format!("Content-Length: {}\r\n", body.len());
         self.request("POST", path, &more, body).await;
         let (status, length) = self.head().await;
@@ -43,14 +43,14 @@ impl Connection {
     }
 
     /// Gets a resource and returns the status with the body of the response.
-    pub(super) async fn get(&mut self, path: &str) -> (u16, String) {
+    pub(crate) async fn get(&mut self, path: &str) -> (u16, String) {
         self.request("GET", path, "", "").await;
         let (status, length) = self.head().await;
         (status, self.body(length).await)
     }
 
     /// Begins a response that has no end, and returns what its bytes come from.
-    pub(super) async fn stream(mut self, path: &str) -> BufReader<TcpStream> {
+    pub(crate) async fn stream(mut self, path: &str) -> BufReader<TcpStream> {
         // Of HTTP/1.0, so that the body has no frames of its own.
         let head = format!("GET {path} HTTP/1.0\r\n{}\r\n", self.headers);
         self.stream.write_all(head.as_bytes()).await.expect("the server reads");

@@ -3,6 +3,7 @@
 use super::connection::Address;
 use crate::world::World;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ const CLIENT: &str = "clients-token-of-the-benchmark-1";
 const OPERATOR: &str = "operators-token-of-the-benchmark";
 
 /// A running server, which is killed in the end.
-pub(super) struct Served {
+pub(crate) struct Served {
     child: Child,
     address: String,
     _home: TempDir,
@@ -37,14 +38,15 @@ pub(super) struct Held {
 }
 
 impl Served {
-    /// Starts the server and waits until it is ready. An error says why it cannot be measured.
-    pub(super) fn start(world: &World) -> Result<Self, String> {
+    /// Starts the server with these options as well, and waits until it is ready. An error says
+    /// why it cannot be measured.
+    pub(crate) fn start(world: &World, more: &[&OsStr]) -> Result<Self, String> {
         raise_files()?;
         let home = tempfile::tempdir().map_err(|error| format!("no directory: {error}"))?;
         let mut command = Command::new(env!("CARGO_BIN_EXE_palisade"));
         command.env("HOME", home.path()).env("PALISADE_CACHE", world.cache());
         command.arg("--workspace").arg(world.workspace());
-        command.args(["serve", "--http", "127.0.0.1:0"]);
+        command.args(["serve", "--http", "127.0.0.1:0"]).args(more);
         for (option, token) in [("--token-file", CLIENT), ("--operator-token-file", OPERATOR)] {
             command.arg(option).arg(secret(home.path(), token));
         }
@@ -70,7 +72,7 @@ impl Served {
     }
 
     /// Returns the address with the clients' token.
-    pub(super) fn clients(&self) -> Address {
+    pub(crate) fn clients(&self) -> Address {
         Address { address: self.address.clone(), token: CLIENT }
     }
 
