@@ -155,17 +155,43 @@ impl GrantFile {
         &self.grants
     }
 
-    /// Returns the grant of the holder that a new one contradicts: the plugin reads a variable, and
-    /// a secret is hidden from it.
+    /// Returns the grant of the plugin, by its bytes, its signer or its name, that a new one
+    /// contradicts: the plugin reads a variable, and
+    /// a secret is hidden from it; or two secrets are for one header of one host.
     #[must_use]
     pub fn contradicted_by(&self, plugin: &str, holder: &Holder, grant: &Grant) -> Option<&Grant> {
-        let held = self.grants.iter().filter(|entry| holder.is_of(plugin, entry));
+        let is_of_plugin =
+            |entry: &&PluginEntry| entry.plugin == plugin || holder.is_of(plugin, entry);
+        let held = self.grants.iter().filter(is_of_plugin);
         let is_clash = |one: &Grant, other: &Grant| match (one, other) {
             (Grant::Env(name), Grant::Secret(secret)) => secret.name == *name,
+            (Grant::Secret(one), Grant::Secret(other)) => {
+                one.name != other.name && one.host == other.host && one.header == other.header
+            }
             _ => false,
         };
         let mut held = held.flat_map(|entry| &entry.grants);
         held.find(|other| is_clash(grant, other) || is_clash(other, grant))
+    }
+
+    /// Returns the secrets of the holder whose hosts no network rule leads to that the plugin has,
+    /// by its bytes, its signer or its name.
+    #[must_use]
+    pub fn unreached(&self, plugin: &str, holder: &Holder) -> Vec<Secret> {
+        let held = self.grants.iter().filter(|entry| holder.is_of(plugin, entry));
+        let held = held.flat_map(|entry| &entry.grants);
+        let is_of_plugin =
+            |entry: &&PluginEntry| entry.plugin == plugin || holder.is_of(plugin, entry);
+        let is_reached = |secret: &Secret| {
+            let entries = self.grants.iter().filter(is_of_plugin);
+            let mut rules = entries.flat_map(|entry| &entry.grants);
+            rules.any(|grant| matches!(grant, Grant::Net(rule) if rule.host().covers(&secret.host)))
+        };
+        let secret = |grant: &Grant| match grant {
+            Grant::Secret(secret) => Some(secret.clone()),
+            Grant::Net(_) | Grant::Env(_) | Grant::Tools(_) => None,
+        };
+        held.filter_map(secret).filter(|secret| !is_reached(secret)).collect()
     }
 
     /// Adds a grant, unless the holder has it.
@@ -252,6 +278,18 @@ mod tests {
         let file: GrantFile = text.parse().unwrap();
         let seen = file.entries()[0].resolve(&|_| Some("a value".to_owned())).environment();
         assert_eq!(seen, [("LANG".to_owned(), "a value".to_owned())]);
+    }
+
+    #[test]
+    fn secret_needs_a_rule_that_leads_to_its_host() {
+        let mut file = file();
+        let digest = &Holder::Digest(Digest::of(b"a plugin"));
+        assert_eq!(file.unreached("web", digest), []);
+        let far = Secret::parse("FAR", "a.example.com", "x-key").unwrap();
+        file.add("web", digest, Grant::Secret(far.clone()));
+        assert_eq!(file.unreached("web", digest), [far]);
+        file.add("web", digest, Grant::net("GET https://*.example.com").unwrap());
+        assert_eq!(file.unreached("web", digest), []);
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub use refusal::NetRefused;
 #[cfg(feature = "hickory")]
 pub use resolve::NameServer;
 pub use resolve::{Resolver, SystemResolver};
-pub use rule::{HostPattern, NetRule, NetRuleError, Reach};
+pub use rule::{HostPattern, NetRule, NetRuleError, Reach, RuleObstacle};
 pub use secret::{Secret, SecretError, SecretValue, is_variable};
 pub use streamed::Streamed;
 pub use target::{Scheme, Target};

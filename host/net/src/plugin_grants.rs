@@ -49,6 +49,9 @@ pub(crate) enum Carries {
 const OVERRIDES: [&str; 4] =
     ["x-http-method", "x-http-method-override", "x-method", "x-method-override"];
 
+/// Headers that ask for a part of a document. Some servers know the second one as well.
+const PARTS: [&str; 2] = ["range", "request-range"];
+
 impl PluginGrants {
     /// Resolves the grants of a plugin: `variable` returns the value of an environment variable of
     /// the host. A variable that is not set stays unset for the plugin; a secret without a value
@@ -212,7 +215,8 @@ impl PluginGrants {
             carries = Carries::Secret;
         }
         if carries == Carries::Secret {
-            if headers.keys().any(|name| is_read_as(name, header::RANGE.as_str())) {
+            let is_part = |name: &HeaderName| PARTS.iter().any(|part| is_read_as(name, part));
+            if headers.keys().any(is_part) {
                 return Err(NetRefused::Part);
             }
             let is_encoding =
@@ -261,6 +265,7 @@ pub(crate) fn is_read_as(header: &HeaderName, other: &str) -> bool {
     folded(header.as_str()).eq(folded(other))
 }
 
+/// Folds a name as servers do that turn each other character into `_`.
 fn folded(name: &str) -> impl Iterator<Item = u8> {
-    name.bytes().map(|byte| if byte == b'_' { b'-' } else { byte })
+    name.bytes().map(|byte| if byte.is_ascii_alphanumeric() { byte } else { b'-' })
 }

@@ -1,5 +1,6 @@
 //! A network rule: methods, scheme, host and port that requests may use.
 
+use crate::address::AddressKind;
 use crate::host_name::{HostName, HostNameError};
 use crate::target::{Scheme, Target};
 use http::Method;
@@ -86,25 +87,63 @@ pub enum NetRuleError {
     PrivatePattern,
 }
 
+/// The reason why a rule reaches nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuleObstacle {
+    /// No rule reaches this address.
+    #[error("no rule reaches `{0}`: it is a metadata service, or link-local or reserved")]
+    Never(HostName),
+    /// Only a rule that says so reaches this host.
+    #[error(
+        "`{0}` is this machine or in a private network, and the rule has no `private` at its end"
+    )]
+    Private(HostName),
+}
+
 impl NetRule {
     /// Returns the addresses that the rule reaches, if it allows this method at this target.
     #[must_use]
     pub fn allows(&self, method: &Method, target: &Target) -> Option<Reach> {
-        let has_host = match &self.host {
-            HostPattern::Exact(host) => *host == target.host,
-            HostPattern::Below(parent) => target.host.is_below(parent),
-        };
-        let is_allowed = has_host
+        let is_allowed = self.host.covers(&target.host)
             && self.scheme == target.scheme
             && self.port == target.port
             && self.methods.contains(method);
         is_allowed.then_some(self.reach)
     }
 
+    /// Returns the reason why the rule reaches nothing, if its host shows that: a reserved address,
+    /// or one of a private network in a rule without `private`.
+    #[must_use]
+    pub fn obstacle(&self) -> Option<RuleObstacle> {
+        let HostPattern::Exact(host) = &self.host else { return None };
+        let kind = match host {
+            HostName::Address(address) => AddressKind::of(*address),
+            HostName::Name(_) if host.is_loopback() => AddressKind::Private,
+            HostName::Name(_) => AddressKind::Public,
+        };
+        match (kind, self.reach) {
+            (AddressKind::Never, _) => Some(RuleObstacle::Never(host.clone())),
+            (AddressKind::Private, Reach::Public) => Some(RuleObstacle::Private(host.clone())),
+            (AddressKind::Private, Reach::Private) | (AddressKind::Public, _) => None,
+        }
+    }
+
     /// Returns the hosts of the rule.
     #[must_use]
     pub fn host(&self) -> &HostPattern {
         &self.host
+    }
+}
+
+impl HostPattern {
+    /// Returns true if the pattern names this host.
+    #[must_use]
+    pub fn covers(&self, host: &HostName) -> bool {
+        match self {
+            Self::Exact(own) => own == host,
+            Self::Below(parent) => host.is_below(parent),
+        }
     }
 }
 
@@ -234,6 +273,21 @@ mod tests {
         ] {
             assert_eq!(text.parse::<NetRule>().unwrap().to_string(), text);
         }
+    }
+
+    #[test]
+    fn rule_that_reaches_nothing_says_why() {
+        let obstacle = |rule: &str| rule.parse::<NetRule>().unwrap().obstacle();
+        for rule in ["GET http://169.254.169.254", "GET http://100.100.100.200 private"] {
+            assert!(matches!(obstacle(rule), Some(RuleObstacle::Never(_))), "{rule}");
+        }
+        for rule in ["GET http://localhost:1", "GET http://[::1]", "GET https://10.0.0.1"] {
+            assert!(matches!(obstacle(rule), Some(RuleObstacle::Private(_))), "{rule}");
+            assert_eq!(obstacle(&format!("{rule} private")), None);
+        }
+        assert_eq!(obstacle("GET https://example.org"), None);
+        assert_eq!(obstacle("GET https://*.example.org"), None);
+        assert_eq!(obstacle("GET https://8.8.8.8"), None);
     }
 
     #[test]

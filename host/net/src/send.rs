@@ -9,6 +9,7 @@ use crate::network::{NetworkError, Task};
 use crate::plugin_grants::{Allowed, Carries};
 use crate::redact::Redaction;
 use crate::refusal::NetRefused;
+use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri, header};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -80,8 +81,7 @@ fn prepared(
     call: &CallNetwork,
 ) -> Request<RequestBody> {
     let (mut parts, body) = request.into_parts();
-    let path = parts.uri.path_and_query().cloned();
-    parts.uri = path.map_or_else(|| Uri::from_static("/"), Uri::from);
+    parts.uri = path_of(&parts.uri);
     parts.version = http::Version::HTTP_11;
     if let Ok(host) = HeaderValue::from_str(&allowed.target.authority()) {
         parts.headers.insert(header::HOST, host);
@@ -125,7 +125,11 @@ async fn exchange(
     match timeout(patience, sender.send_request(request)).await {
         Ok(Ok(response)) => {
             unread.lift();
-            Ok((response, connection))
+            // The buffer of the protocol library may have room for more.
+            match length(response.headers()) > limits::HEADERS {
+                true => Err(SendError::Headers),
+                false => Ok((response, connection)),
+            }
         }
         Ok(Err(error)) if error.is_parse_too_large() || unread.are_used_up() => {
             Err(SendError::Headers)
@@ -157,6 +161,28 @@ fn guarded(
         patience,
     );
     Ok(Response::from_parts(parts, body.boxed_unsync()))
+}
+
+/// Returns the path and query of a URI. A guest may leave the path out, and a request has one.
+fn path_of(uri: &Uri) -> Uri {
+    let path = uri.path_and_query().map_or("/", PathAndQuery::as_str);
+    let begin = if path.starts_with('/') { "" } else { "/" };
+    PathAndQuery::try_from(format!("{begin}{path}"))
+        .map_or_else(|_| Uri::from_static("/"), Uri::from)
+}
+
+#[cfg(test)]
+#[test]
+fn request_has_a_path() {
+    for (path, sent) in [("", "/"), ("?a=b", "/?a=b"), ("/c?d", "/c?d")] {
+        let uri = Uri::builder().scheme("https").authority("a.org").path_and_query(path).build();
+        assert_eq!(uri.map(|uri| path_of(&uri).to_string()).ok().as_deref(), Some(sent), "{path}");
+    }
+}
+
+/// Returns the length of the names and values of headers, in bytes.
+fn length(headers: &HeaderMap) -> usize {
+    headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum()
 }
 
 /// Returns true if requests of this method have no body.

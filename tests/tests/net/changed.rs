@@ -6,7 +6,7 @@ use super::variable;
 use palisade::SideEffects;
 use palisade::policy::Policy;
 use palisade::tool::Digest;
-use palisade_net::{Grants, Network, PluginGrants};
+use palisade_net::{Grant, GrantFile, Grants, Holder, Network, PluginGrants};
 use palisade_tests::guest::NET_FETCH;
 use palisade_tests::mcp::Client;
 use palisade_tests::{Program, Stage, World};
@@ -89,6 +89,13 @@ impl<'w> Served<'w> {
         arrived
     }
 
+    /// Returns true if the plugin sees a variable of the host.
+    fn has_variable(&mut self) -> bool {
+        let call = json!({"name": "variable", "arguments": {"authority": "PATH"}});
+        let answer = self.client.request("tools/call", &call);
+        answer["result"]["content"][0]["text"] != "unset"
+    }
+
     #[track_caller]
     fn wait_until(&mut self, arrives: bool) {
         let until = Instant::now() + Duration::from_secs(60);
@@ -111,6 +118,27 @@ fn running_server_obeys_a_revocation_and_a_new_grant() {
     served.wait_until(true);
     let (ran, _) = served.client.end();
     assert!(ran.stderr.contains("the grants of plugins have changed"), "{ran:?}");
+}
+
+#[test]
+fn all_grants_of_a_plugin_hold_after_a_change_of_one() {
+    let world = World::new();
+    let mut served = Served::start(&world);
+    served.wait_until(true);
+    // A second entry for the same bytes, as one for the signer is.
+    let file = world.home().join(".config/palisade/grants.toml");
+    let mut second = GrantFile::default();
+    let holder = Holder::Digest(Digest::of(&fs::read(NET_FETCH.file()).unwrap()));
+    second.add("net_fetch", &holder, Grant::env("PATH").unwrap());
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, format!("{text}\n{}", second.to_text().unwrap())).unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    while !served.has_variable() {
+        assert!(Instant::now() < until, "the change is never noticed");
+        let _ = served.client.receive_within(Duration::from_millis(100));
+    }
+    assert!(served.arrives(), "the first entry holds as well");
+    let _ = served.client.end();
 }
 
 #[test]

@@ -183,10 +183,23 @@ fn grants_are_those_of_the_bytes_under_each_name() {
     let _ = copy("second");
     let input = json!({"authority": server.authority()}).to_string();
     let _ = run(&["call", "send_read", &input]).exits_with(0);
-    assert!(run(&["grant", "second", "list"]).exits_with(0).stdout.contains(&rule));
+    let listed = run(&["grant", "second", "list"]).exits_with(0).stdout;
+    assert!(listed.contains(&rule) && listed.contains("no approved plugin has them"), "{listed}");
     let _ = run(&["grant", "second", "revoke"]).exits_with(0);
     let _ = run(&["call", "send_read", &input]).exits_with(3);
     assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn header_of_a_host_carries_one_secret() {
+    let world = World::new();
+    let secret = |name: &str, header: &str| {
+        let words = ["grant", "net_fetch", "secret", name, "--for", "a.org", "--header", header];
+        program(&world, &words).run()
+    };
+    let _ = secret("ONE", "x-key").exits_with(0);
+    secret("TWO", "x-key").exits_with(2).stderr_contains(&["carries one secret", "secret ONE"]);
+    let _ = secret("TWO", "x-other").exits_with(0);
 }
 
 #[test]
@@ -210,10 +223,20 @@ fn grant_without_an_effect_is_told() {
     for (args, missing) in [
         (["calculate", "net", "GET https://docs.rs"], "wasi:http/outgoing-handler"),
         (["files", "tools", "read_file"], "palisade:tool/tools"),
+        (["code", "tools", "raed_*"], "no tool here matches `raed_*`"),
     ] {
         let args = ["grant"].into_iter().chain(args);
         let granted = Program::new(&world).args(args).run().exits_with(0);
         let _ = granted.stderr_contains(&["changes nothing as yet", missing]);
+    }
+    let secret = ["grant", "web", "secret", "KEY", "--for", "docs.rs", "--header", "x-key"];
+    let granted = Program::new(&world).args(secret).run().exits_with(0);
+    let _ = granted.stderr_contains(&["no network rule of the plugin leads to docs.rs"]);
+    let rule = ["grant", "web", "net", "GET https://docs.rs"];
+    let _ = Program::new(&world).args(rule).run().exits_with(0);
+    for useful in [&secret[..], &["grant", "code", "tools", "read_*"]] {
+        let granted = Program::new(&world).args(useful.to_vec()).run().exits_with(0);
+        assert!(!granted.stderr.contains("changes nothing as yet"), "{granted:?}");
     }
 }
 

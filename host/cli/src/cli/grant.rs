@@ -1,12 +1,15 @@
 //! `palisade grant`: what a plugin may do beyond its class.
 
+mod effect;
+
 use super::args::{Common, Grant as Args, GrantAction};
 use super::exit::{Exit, Failure};
 use super::{grants, output, setup, trust};
+use effect::{Interfaces, Tools, missing_rule, obstacle};
 use palisade::Host;
 use palisade::internal::open_regular;
-use palisade::plugins::{Plugin as Loaded, name_of_file};
-use palisade::sandbox::{Import, limits};
+use palisade::plugins::name_of_file;
+use palisade::sandbox::limits;
 use palisade::tool::Digest;
 use palisade::tool::text::visible;
 use palisade::workspace::LastLink;
@@ -63,31 +66,51 @@ fn add(
     if to == To::Signer {
         holder = signer(common, &name, &holder)?;
     }
-    grants::change(common, |file| {
+    // Before the file changes: a lookup that fails must not look as if the grant had.
+    let tools = Tools::of(common, &given)?;
+    let unreached = grants::change(common, |file| {
         for grant in &given {
             if let Some(other) = file.contradicted_by(&name, &holder, grant) {
-                let name = visible(&name);
+                let (name, reason) = (visible(&name), contradiction(grant, other));
                 return Err(Failure::usage(format!(
-                    "a plugin reads the value of its variables, and a secret is hidden from it; `palisade grant {name} revoke \"{other}\"` takes the other grant back"
+                    "{reason}; `palisade grant {name} revoke \"{other}\"` takes the other grant back"
                 )));
             }
             file.add(&name, &holder, grant.clone());
         }
-        Ok(())
+        Ok(file.unreached(&name, &holder))
     })?;
     if let Some(warning) = warning(&given) {
         output::note(warning);
     }
+    let is_revoked = match &holder {
+        Holder::Digest(digest) => trust::is_revoked(common, &name, *digest),
+        Holder::Signer(_) | Holder::Shipped => false,
+    };
     for grant in given {
         output::note(&format!("granted to {} ({holder}): {grant}", visible(&name)));
-        if let Some(missing) = interfaces.missing_for(&grant) {
-            output::note(&format!(
-                "that changes nothing as yet: `{}` does not import `{missing}`",
-                visible(&name)
-            ));
+        let missing = is_revoked
+            .then(|| format!("`{}` is revoked", visible(&name)))
+            .or_else(|| {
+                let missing = interfaces.missing_for(&grant)?;
+                Some(format!("`{}` does not import `{missing}`", visible(&name)))
+            })
+            .or_else(|| obstacle(&grant))
+            .or_else(|| missing_rule(&grant, &unreached))
+            .or_else(|| tools.missing_for(&grant));
+        if let Some(missing) = missing {
+            output::note(&format!("that changes nothing as yet: {missing}"));
         }
     }
     Ok(Exit::Ok)
+}
+
+/// Returns the reason why a plugin cannot have both of two grants.
+fn contradiction(one: &Grant, other: &Grant) -> &'static str {
+    match (one, other) {
+        (Grant::Secret(_), Grant::Secret(_)) => "one header of a host carries one secret",
+        _ => "a plugin reads the value of its variables, and a secret is hidden from it",
+    }
 }
 
 /// Returns the consequence of a grant that people overlook.
@@ -139,14 +162,28 @@ fn list(common: &Common, plugin: Option<&str>, as_json: bool) -> Result<Exit, Fa
         return Ok(Exit::Ok);
     }
     let mut text = String::new();
+    let approved = trust::approved(common);
     for entry in entries {
-        text.push_str(&format!("{} ({})\n", visible(&entry.plugin), entry.holder));
+        let unused = match has_plugin(common, &approved, entry)? {
+            true => "",
+            false => ": no approved plugin has them",
+        };
+        text.push_str(&format!("{} ({}){unused}\n", visible(&entry.plugin), entry.holder));
         for grant in &entry.grants {
             text.push_str(&format!("  {grant}\n"));
         }
     }
     output::text(&text)?;
     Ok(Exit::Ok)
+}
+
+/// Returns true if an approved or a shipped plugin has the grants of an entry.
+fn has_plugin(common: &Common, approved: &[Digest], entry: &PluginEntry) -> Result<bool, Failure> {
+    let digests = grants::digests(common, entry)?;
+    Ok(match entry.holder {
+        Holder::Shipped => !digests.is_empty(),
+        Holder::Digest(_) | Holder::Signer(_) => digests.iter().any(|it| approved.contains(it)),
+    })
 }
 
 fn revoke(common: &Common, plugin: Option<&str>, grant: Option<&str>) -> Result<Exit, Failure> {
@@ -212,36 +249,6 @@ struct Plugin {
     name: String,
     holder: Holder,
     interfaces: Interfaces,
-}
-
-/// The interfaces that a plugin imports, without versions.
-enum Interfaces {
-    /// The plugin is not loaded, perhaps since it needs the grant.
-    Unknown,
-    Known(Vec<String>),
-    /// Those of WASI that a sandbox without grants provides.
-    Plain,
-}
-
-impl Interfaces {
-    fn of(plugin: &Loaded) -> Self {
-        let name = |import: &Import| import.name.split('@').next().unwrap_or_default().to_owned();
-        Self::Known(plugin.imports().iter().map(name).collect())
-    }
-
-    /// Returns the interface without which a grant has no effect, if the plugin does not import it.
-    fn missing_for(&self, grant: &Grant) -> Option<&'static str> {
-        let needed = match grant {
-            Grant::Net(_) | Grant::Secret(_) => "wasi:http/outgoing-handler",
-            Grant::Env(_) => "wasi:cli/environment",
-            Grant::Tools(_) => "palisade:tool/tools",
-        };
-        match self {
-            Self::Unknown => None,
-            Self::Plain => (!matches!(grant, Grant::Env(_))).then_some(needed),
-            Self::Known(names) => (!names.iter().any(|name| name == needed)).then_some(needed),
-        }
-    }
 }
 
 /// Finds a plugin: by its file, among the shipped ones, or by its name among the loaded and the

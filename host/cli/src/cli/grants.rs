@@ -14,7 +14,7 @@ use palisade::tool::Digest;
 use palisade::tool::text::visible;
 use palisade::{Host, HostBuilder};
 use palisade_net::{Grant, GrantFile, Grants, Holder, NameServer, Network, PluginEntry};
-use palisade_trust::LockedPlugins;
+use palisade_trust::{LockedPlugins, Review};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read as _;
@@ -94,15 +94,27 @@ fn read_file(file: &Path) -> Result<GrantFile, Failure> {
     })
 }
 
-/// Returns the grants of a plugin that are meant, as a person reads them.
-pub(super) fn of_plugin(
+/// A grant, as a person reads it.
+pub(super) struct Given {
+    /// The name that the plugin had when the grant was given.
+    pub(super) plugin: String,
+    /// The rule.
+    pub(super) rule: String,
+}
+
+/// Returns the grants of the entries that are meant.
+pub(super) fn given(
     common: &Common,
-    name: &str,
     is_meant: impl Fn(&PluginEntry) -> bool,
-) -> Result<Vec<String>, Failure> {
+) -> Result<Vec<Given>, Failure> {
     let file = read_silently(common)?;
-    let meant = file.entries().iter().filter(|entry| entry.plugin == name && is_meant(entry));
-    Ok(meant.flat_map(|entry| entry.grants.iter().map(ToString::to_string)).collect())
+    let meant = file.entries().iter().filter(|entry| is_meant(entry));
+    let given = |entry: &PluginEntry| {
+        let plugin = entry.plugin.clone();
+        let rules: Vec<String> = entry.grants.iter().map(ToString::to_string).collect();
+        rules.into_iter().map(move |rule| Given { plugin: plugin.clone(), rule })
+    };
+    Ok(meant.flat_map(given).collect())
 }
 
 /// Returns the grants that a plugin has with its approval: they were given to its signer, or to
@@ -113,11 +125,35 @@ pub(super) fn with_approval(
 ) -> Result<Vec<String>, Failure> {
     let signer = entry.signer.as_ref().map(ToString::to_string);
     let is_of = |grants: &PluginEntry| match &grants.holder {
-        Holder::Signer(key) => Some(key) == signer.as_ref(),
+        Holder::Signer(key) => grants.plugin == entry.name && Some(key) == signer.as_ref(),
         Holder::Digest(digest) => *digest == entry.digest,
         Holder::Shipped => false,
     };
-    of_plugin(common, &entry.name, is_of)
+    Ok(given(common, is_of)?.into_iter().map(|it| it.rule).collect())
+}
+
+/// Tells of the grants that a plugin had, and has no more with its approval: those of its former
+/// bytes, under whatever name they were given, and those of its former signer.
+pub(super) fn tell_of_former(common: &Common, review: &Review) {
+    let Some(former) = &review.former else { return };
+    let now = &review.entry;
+    let signer = former.signer.as_ref().filter(|_| former.signer != now.signer);
+    let signer = signer.map(ToString::to_string);
+    let is_lost = |grants: &PluginEntry| match &grants.holder {
+        Holder::Digest(digest) => *digest == former.digest && former.digest != now.digest,
+        Holder::Signer(key) => grants.plugin == former.name && Some(key) == signer.as_ref(),
+        Holder::Shipped => false,
+    };
+    let lost = given(common, is_lost).unwrap_or_else(|failure| {
+        output::note(&format!("the grants that it had are not known: {failure}"));
+        Vec::new()
+    });
+    for grant in lost {
+        let rule = grant.rule;
+        output::note(&format!(
+            "it had the grant `{rule}`, which is for the bytes or the signer that it was given to: give it again if you still mean it"
+        ));
+    }
 }
 
 /// Changes the grants of this run: under a lock, and atomically.
@@ -205,8 +241,9 @@ fn of_programs(common: &Common) -> Option<Entry> {
     Some((shipped(CODE)?, entry))
 }
 
-fn resolved(entries: &[Entry], settings: &NetworkSettings) -> Result<Grants, Failure> {
-    // A plugin may have grants by its bytes and by its signer: it has both.
+/// Returns one entry for each plugin: it may have grants by its bytes and by its signer, and has
+/// both.
+fn merged(entries: &[Entry]) -> HashMap<Digest, PluginEntry> {
     let mut merged: HashMap<Digest, PluginEntry> = HashMap::new();
     for (plugin, entry) in entries {
         match merged.get_mut(plugin) {
@@ -214,11 +251,15 @@ fn resolved(entries: &[Entry], settings: &NetworkSettings) -> Result<Grants, Fai
             None => drop(merged.insert(*plugin, entry.clone())),
         }
     }
+    merged
+}
+
+fn resolved(entries: &[Entry], settings: &NetworkSettings) -> Result<Grants, Failure> {
     let grants = Grants::new(network(settings)?);
     let add = |grants: Grants, (plugin, entry): (Digest, PluginEntry)| {
         grants.plugin(plugin, entry.resolve(&variable))
     };
-    Ok(merged.into_iter().fold(grants, add))
+    Ok(merged(entries).into_iter().fold(grants, add))
 }
 
 /// Returns the value of an environment variable of this process.

@@ -29,6 +29,19 @@ async fn forty_thousand_headers_are_refused() {
 }
 
 #[tokio::test]
+async fn headers_beyond_their_bound_are_refused_also_if_they_come_at_once() {
+    for (count, is_accepted) in [(60, true), (126, false)] {
+        let header = format!("a: {}\r\n", "b".repeat(900));
+        let head = format!("HTTP/1.1 200 OK\r\n{}content-length: 0\r\n\r\n", header.repeat(count));
+        let (_server, mut call, url) =
+            server(move |_| Wire::Bytes(head.clone().into_bytes())).await;
+        let fetched = call.get(&url).await;
+        let is_refused = matches!(fetched, Err(Error::HttpResponseHeaderSectionSize(_)));
+        assert_eq!((fetched.is_ok(), is_refused), (is_accepted, !is_accepted), "{count}");
+    }
+}
+
+#[tokio::test]
 async fn endless_body_ends_at_the_limit() {
     let head = b"HTTP/1.1 200 OK\r\n\r\n".to_vec();
     let (_server, mut call, url) =

@@ -1,6 +1,6 @@
 //! The approvals and the grants of a run, which are read again when one of their files changes.
 
-use super::{Entry, beside, entries, read_silently, variable};
+use super::{Entry, beside, entries, merged, read_silently, variable};
 use crate::cli::args::Common;
 use crate::cli::{output, setup};
 use palisade::plugins::{Approvals, NotApproved, Plugin, PluginApproval, PluginBytes};
@@ -41,8 +41,8 @@ impl LiveGrants {
         if *held == entries {
             return;
         }
-        let resolved = entries.iter().map(|(plugin, entry)| (*plugin, entry.resolve(&variable)));
-        self.grants.replace(resolved);
+        let merged = merged(&entries).into_iter();
+        self.grants.replace(merged.map(|(plugin, entry)| (plugin, entry.resolve(&variable))));
         *held = entries;
         output::note("the grants of plugins have changed, and hold for the next requests");
     }
