@@ -1,5 +1,6 @@
 //! The lock: what a person has approved, and the comparison of a plugin with it.
 
+mod change;
 mod file;
 mod form;
 mod installed;
@@ -7,6 +8,7 @@ mod revoked;
 mod store;
 mod version;
 
+pub use change::Change;
 pub use file::LockError;
 pub(crate) use file::{LockOf, lock_file};
 pub use installed::{installed_file, installed_folder};
@@ -16,16 +18,12 @@ pub(crate) use version::{falls_below, is_older};
 
 use crate::signature::Signer;
 use crate::words::{ToolWords, Words, WordsHash};
-use palisade::SideEffects;
 use palisade::tool::Digest;
 use palisade::tool::text::elided;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// The most digests of earlier approvals that an entry keeps, by which a rollback is recognised.
-const EARLIER: usize = 16;
-/// The most tools that a change lists by name.
-const LISTED: usize = 5;
+const EARLIER: usize = 256;
 /// The most changes that a sentence names.
 const MAX_CHANGES: usize = 6;
 
@@ -121,74 +119,12 @@ pub enum State {
     },
     /// It is not what was approved.
     Changed(Vec<Change>),
-    /// Its approval was revoked.
-    Revoked,
-}
-
-/// A difference between a plugin and its approval.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Change {
-    /// The bytes differ.
-    Bytes,
-    /// The bytes are those of another approved plugin, of this name.
-    BytesOf(String),
-    /// The bytes were approved before, and replaced by later ones since.
-    Rollback,
-    /// The words differ.
-    Words,
-    /// Tools were added.
-    Added(Vec<String>),
-    /// Tools were removed.
-    Removed(Vec<String>),
-    /// A tool has another class.
-    Class {
-        /// The tool.
-        tool: String,
-        /// The name of the approved class.
-        from: String,
-        /// The class now.
-        to: SideEffects,
+    /// Its approval was revoked, or its bytes were.
+    Revoked {
+        /// The plugin of another name whose revocation covers these bytes, unless this plugin was
+        /// revoked itself.
+        with: Option<String>,
     },
-    /// The lock of the project has another digest for a plugin of this name, or has revoked it.
-    Project,
-}
-
-impl Change {
-    /// Returns true for a class that allows more than the approved one, or more than is known.
-    fn is_wider(&self) -> bool {
-        let Self::Class { from, to, .. } = self else { return false };
-        let was = SideEffects::ALL.into_iter().find(|class| class.as_str() == from);
-        was.is_none_or(|was| was < *to)
-    }
-}
-
-impl fmt::Display for Change {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Bytes => f.write_str("its bytes differ"),
-            Self::BytesOf(name) => {
-                write!(f, "its bytes are those of `{}`, another plugin", elided(name, 80))
-            }
-            Self::Rollback => f.write_str("it is an earlier version, which was replaced"),
-            Self::Words => f.write_str("its words differ"),
-            Self::Added(tools) => write!(f, "it has new tools: {}", listed(tools)),
-            Self::Removed(tools) => write!(f, "it has no longer these tools: {}", listed(tools)),
-            Self::Class { tool, from, to } => {
-                write!(f, "the class of `{tool}` is {to}, and was {}", elided(from, 16))
-            }
-            Self::Project => f.write_str("the `palisade.lock` of the project refuses its bytes"),
-        }
-    }
-}
-
-/// Lists names, which a plugin chose, within bounds.
-fn listed(names: &[String]) -> String {
-    let shown: Vec<String> = names.iter().take(LISTED).map(|name| elided(name, 64)).collect();
-    match names.len().saturating_sub(LISTED) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
 }
 
 impl State {
@@ -200,7 +136,7 @@ impl State {
             Self::Approved => "approved",
             Self::New { .. } => "new",
             Self::Changed(_) => "changed",
-            Self::Revoked => "revoked",
+            Self::Revoked { .. } => "revoked",
         }
     }
 
@@ -223,8 +159,17 @@ impl State {
                 };
                 format!("it has changed since it was approved: {}{more}", shown.join("; "))
             }
-            Self::Revoked => "its approval was revoked".to_owned(),
+            Self::Revoked { with: None } => "its approval was revoked".to_owned(),
+            Self::Revoked { with: Some(name) } => {
+                format!("its bytes were revoked as the plugin `{}`", elided(name, 80))
+            }
         }
+    }
+
+    /// Returns true if the approval or the bytes of the plugin were revoked.
+    #[must_use]
+    pub fn is_revoked(&self) -> bool {
+        matches!(self, Self::Revoked { .. })
     }
 }
 
@@ -283,18 +228,27 @@ impl Lock {
         if self.has_revoked(digest)
             || (!is_approved && entries.any(|entry| entry.revoked.is_some()))
         {
-            return State::Revoked;
+            return State::Revoked { with: self.revoked_as(of, digest) };
         }
-        let other = self.entries.iter().find(|entry| entry.digest == digest && !entry.is_of(of));
-        let other = other.map(|entry| entry.name.clone());
+        let mut others = self.entries.iter().filter(|it| it.digest == digest && !it.is_of(of));
         match self.entry(of) {
-            None => State::New { same_as: other },
-            Some(entry) if entry.revoked.is_some() => State::Revoked,
+            None => State::New { same_as: others.next().map(|other| other.name.clone()) },
+            Some(entry) if entry.revoked.is_some() => State::Revoked { with: None },
             Some(entry) if entry.digest == digest => State::Approved,
             Some(entry) if entry.earlier.contains(&digest) => {
                 State::Changed(vec![Change::Rollback])
             }
-            Some(_) => State::Changed(vec![other.map_or(Change::Bytes, Change::BytesOf)]),
+            Some(own) => {
+                // A URL gives its file to each plugin that was installed from it.
+                let from_elsewhere = |it: &&Entry| {
+                    it.name != own.name && (it.source != own.source || !own.is_installed())
+                };
+                // The other plugin may have been approved with other bytes since.
+                let had = |it: &&Entry| it.earlier.contains(&digest) && !it.is_of(of);
+                let others = others.chain(self.entries.iter().filter(had));
+                let other = others.filter(from_elsewhere).map(|other| other.name.clone()).next();
+                State::Changed(vec![other.map_or(Change::Bytes, Change::BytesOf)])
+            }
         }
     }
 

@@ -46,6 +46,8 @@ pub struct LockedPlugins {
 struct Incoming {
     folder: PathBuf,
     source: String,
+    /// The source that the plugin was installed from before, if it follows one of another source.
+    former: Option<String>,
 }
 
 /// A lock of the user that tools of the host could change.
@@ -54,14 +56,6 @@ struct Distrusted {
     path: PathBuf,
     /// The advice for a plugin without an approval.
     remedy: String,
-}
-
-/// A plugin that is not approved.
-#[derive(Debug, Clone, Copy)]
-struct Refused<'a> {
-    name: &'a str,
-    file: &'a Path,
-    digest: Digest,
 }
 
 impl LockedPlugins {
@@ -120,7 +114,18 @@ impl LockedPlugins {
     /// Says that the plugin in a folder is about to be installed from a source.
     #[must_use]
     pub fn incoming(mut self, folder: impl Into<PathBuf>, source: impl Into<String>) -> Self {
-        self.incoming = Some(Incoming { folder: folder.into(), source: source.into() });
+        let (folder, source) = (folder.into(), source.into());
+        self.incoming = Some(Incoming { folder, source, former: None });
+        self
+    }
+
+    /// Says that the incoming plugin follows the one of its name from another source, such as an
+    /// earlier tag. It is compared with that, and its approval replaces that of the other.
+    #[must_use]
+    pub fn following(mut self, former: impl Into<String>) -> Self {
+        if let Some(incoming) = &mut self.incoming {
+            incoming.former = Some(former.into());
+        }
         self
     }
 
@@ -207,11 +212,11 @@ impl LockedPlugins {
         self.read(|locks| locks.judge(of, digest, judge))
     }
 
-    /// Returns the source of a plugin's file: that of the installed plugin of this name in the
-    /// folder of installed plugins, and else the directory, as an absolute path.
+    /// Returns the source that the lock has for a plugin's file: that of the installed plugin of
+    /// this name in the folder of installed plugins, and else the directory, as an absolute path.
     pub(crate) fn source_of(&self, name: &str, file: &Path) -> String {
         if let Some(incoming) = self.incoming_of(file) {
-            return incoming.source.clone();
+            return incoming.former.as_ref().unwrap_or(&incoming.source).clone();
         }
         let source_of = |entry: &Entry| entry.source.clone();
         let installed = match self.is_installed(file) {
@@ -226,17 +231,9 @@ impl LockedPlugins {
         self.path.as_ref().is_some_and(|lock| installed_folder(lock) == folder_of(file))
     }
 
-    /// Returns the name of another plugin under which these bytes were revoked, unless this plugin
-    /// was revoked itself.
-    fn revoked_as(&self, file: &Path, name: &str, digest: Digest) -> Option<String> {
-        let source = self.source_of(name, file);
-        let of = Locator { name, source: &source };
-        self.read(|locks| locks.user.revoked_as(of, digest).map(str::to_owned))
-    }
-
-    /// Returns true if a file is about to be installed.
-    pub(crate) fn is_incoming(&self, file: &Path) -> bool {
-        self.incoming_of(file).is_some()
+    /// Returns the source that a file is about to be installed from.
+    pub(crate) fn incoming_source(&self, file: &Path) -> Option<&str> {
+        self.incoming_of(file).map(|incoming| incoming.source.as_str())
     }
 
     fn incoming_of(&self, file: &Path) -> Option<&Incoming> {
@@ -256,17 +253,9 @@ impl LockedPlugins {
     }
 
     /// Returns the refusal of a plugin in this state.
-    fn refusal(&self, refused: Refused<'_>, state: &State) -> NotApproved {
-        let Refused { name, file, digest } = refused;
+    fn refusal(&self, name: &str, file: &Path, state: &State) -> NotApproved {
         let fault = self.read(|locks| locks.fault.clone());
-        let as_another = || match state {
-            State::Revoked => self.revoked_as(file, name, digest),
-            _ => None,
-        };
-        let reason = fault.unwrap_or_else(|| match as_another() {
-            Some(other) => format!("its bytes were revoked as the plugin `{}`", elided(&other, 80)),
-            None => state.in_words(),
-        });
+        let reason = fault.unwrap_or_else(|| state.in_words());
         let advice = match (state, &self.project, &self.distrusted) {
             (State::Changed(changes), Some(lock), _) if changes[..] == [Change::Project] => {
                 format!(
@@ -276,9 +265,16 @@ impl LockedPlugins {
                 )
             }
             (_, _, Some(distrusted)) => distrusted.remedy.clone(),
-            (State::Changed(_), _, _) if self.is_installed(file) => {
+            (State::Changed(_), _, _) if self.is_installed(file) => self.fetch_advice(name),
+            (State::Revoked { .. }, _, _) if self.is_installed(file) => {
+                format!("`palisade remove {}` removes its file", shell_name(&elided(name, 128)))
+            }
+            (State::Revoked { .. }, _, _) => {
                 let name = shell_name(&elided(name, 128));
-                format!("`{} {name}` fetches the approved file again", self.update_command)
+                format!(
+                    "delete the file, or approve it again at a terminal: `{} {name}`",
+                    self.command
+                )
             }
             _ => {
                 let name = shell_name(&elided(name, 128));
@@ -286,6 +282,12 @@ impl LockedPlugins {
             }
         };
         NotApproved::new(reason, advice)
+    }
+
+    /// Returns the advice for an installed file that is not the approved one.
+    fn fetch_advice(&self, name: &str) -> String {
+        let name = shell_name(&elided(name, 128));
+        format!("`{} {name}` fetches the approved file again", self.update_command)
     }
 
     /// Returns true if a person has named a file for this run. That stands in for a missing
@@ -324,18 +326,14 @@ impl Approvals for LockedPlugins {
         match self.read(|locks| locks.judge(of, bytes.digest, judge)) {
             State::Shipped | State::Approved => None,
             state if self.is_named_for_this_run(bytes.path, &state) => None,
-            state => {
-                let refused = Refused { name: bytes.name, file: bytes.path, digest: bytes.digest };
-                Some(self.refusal(refused, &state))
-            }
+            state => Some(self.refusal(bytes.name, bytes.path, &state)),
         }
     }
 
     fn of(&self, plugin: &Plugin) -> PluginApproval {
         let Some(file) = plugin.path() else { return PluginApproval::Approved };
         let missing = |state: &State| {
-            let refused = Refused { name: plugin.name(), file, digest: plugin.digest() };
-            PluginApproval::Missing(Arc::new(self.refusal(refused, state)))
+            PluginApproval::Missing(Arc::new(self.refusal(plugin.name(), file, state)))
         };
         match self.state(plugin) {
             State::Shipped | State::Approved => PluginApproval::Approved,
@@ -357,8 +355,13 @@ impl Approvals for LockedPlugins {
 
     fn change_of(&self, name: &str, path: &Path, digest: Option<Digest>) -> Option<String> {
         let entry = self.entry(Locator { name, source: &self.source_of(name, path) })?;
-        let has_changed = entry.revoked.is_none() && digest != Some(entry.digest);
-        has_changed.then(|| "it has changed since it was approved".to_owned())
+        if entry.revoked.is_some() || digest == Some(entry.digest) {
+            return None;
+        }
+        Some(match self.is_installed(path) {
+            true => format!("it has changed since it was installed ({})", self.fetch_advice(name)),
+            false => "it has changed since it was approved".to_owned(),
+        })
     }
 }
 

@@ -12,6 +12,7 @@ use palisade::internal::open_regular;
 use palisade::plugins::Plugin;
 use palisade::sandbox::{World, limits};
 use palisade::tool::Digest;
+use palisade::tool::text::elided;
 use palisade::workspace::LastLink;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -62,9 +63,13 @@ pub enum Obstacle {
         /// The key of these bytes, if their signature was verified.
         now: Option<Signer>,
     },
-    /// The approval was revoked.
-    #[error("its approval was revoked")]
-    Revoked,
+    /// The bytes are those of another approved plugin, of this name: two files may have been
+    /// swapped.
+    #[error("its bytes are those of `{}`, another plugin", elided(.0, 80))]
+    BytesOf(String),
+    /// The approval was revoked, or the bytes were. The field is the state that says so.
+    #[error("{}", .0.in_words())]
+    Revoked(State),
     /// The user has approved it, and the lock of the project refuses it.
     #[error(
         "you have approved it, and the lock of the project, `{}`, refuses these bytes; install the \
@@ -117,7 +122,9 @@ impl Review {
         if Digest::of(&bytes) != plugin.digest() {
             return Err(ReviewError::Replaced);
         }
-        let source = locked.source_of(plugin.name(), path);
+        let known_as = locked.source_of(plugin.name(), path);
+        let incoming = locked.incoming_source(path);
+        let source = incoming.map_or_else(|| known_as.clone(), str::to_owned);
         // A change of the folder removes every file that the lock does not name by its digest.
         let is_installed = source.contains("://");
         let file = installed_file(plugin.name(), plugin.digest());
@@ -134,11 +141,11 @@ impl Review {
             .and_then(|text| keys.verify(&source, &bytes, text.as_deref(), &signature_path));
         let words = Words::new(plugin.definitions(), plugin.offer());
         let version = version_of(&bytes);
-        let of = Locator { name: plugin.name(), source: &source };
+        let of = Locator { name: plugin.name(), source: &known_as };
         let former = locked.entry(of);
         // Only what fetches a file knows where it comes from.
         let is_other = former.as_ref().is_some_and(|former| former.digest != plugin.digest());
-        if is_installed && is_other && !locked.is_incoming(path) {
+        if is_installed && is_other && incoming.is_none() {
             return Err(ReviewError::OtherBytes);
         }
         let same = former.as_ref().filter(|former| former.digest == plugin.digest());
@@ -177,9 +184,16 @@ impl Review {
     pub fn obstacles(&self) -> Vec<Obstacle> {
         let mut obstacles: Vec<Obstacle> =
             self.signature.clone().err().map(Obstacle::Signature).into_iter().collect();
-        obstacles.extend((self.state == State::Revoked).then_some(Obstacle::Revoked));
+        let revoked = self.state.is_revoked().then(|| Obstacle::Revoked(self.state.clone()));
+        obstacles.extend(revoked);
         let is_approved = self.state == State::Changed(vec![Change::Project]);
         obstacles.extend(self.project.clone().filter(|_| is_approved).map(Obstacle::Project));
+        if let State::Changed(changes) = &self.state {
+            obstacles.extend(changes.iter().find_map(|change| match change {
+                Change::BytesOf(other) => Some(Obstacle::BytesOf(other.clone())),
+                _ => None,
+            }));
+        }
         let Some(former) = &self.former else { return obstacles };
         if let Some(before) = former.signer.clone().filter(|_| former.signer != self.entry.signer) {
             obstacles.push(Obstacle::NewSigner { before, now: self.entry.signer.clone() });
@@ -219,14 +233,25 @@ impl Review {
     ///
     /// # Errors
     ///
-    /// [`LockError`] if the lock cannot be read or replaced.
+    /// [`LockError`] if the lock cannot be read or replaced, or if the plugin was revoked since the
+    /// review: that was decided later.
     pub fn approve(&self, lock: &Path) -> Result<(), LockError> {
         let approved = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let entry = Entry { approved, ..self.entry.clone() };
+        let former = self.former.as_ref().filter(|former| former.source != entry.source);
+        let known_as = self.former.as_ref().map_or(&entry.source, |former| &former.source).clone();
         let kept = Lock::update(lock, |lock| {
+            let of = Locator { name: &entry.name, source: &known_as };
+            let now = lock.judge_bytes(of, entry.digest);
+            if now.is_revoked() && !self.state.is_revoked() {
+                return Err(LockError::Revoked);
+            }
+            if let Some(Entry { name, source, .. }) = former {
+                lock.move_source(Locator { name, source }, &entry.source);
+            }
             lock.approve(entry);
-            lock.clone()
-        })?;
+            Ok(lock.clone())
+        })??;
         // The approval holds without them: only a later difference could not quote the words.
         if let Err(error) = keep_words(lock, &kept, &self.words) {
             tracing::warn!("the approved words are not kept: {error}");

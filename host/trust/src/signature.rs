@@ -160,6 +160,13 @@ impl Keys {
         self.0.iter().filter_map(|key| key.source.as_deref())
     }
 
+    /// Returns the sources that keys are bound to and that none of these plugins comes from.
+    #[must_use]
+    pub fn idle_sources(&self, plugins: &[String]) -> Vec<&str> {
+        let is_idle = |source: &&str| !plugins.iter().any(|plugin| covers(source, plugin));
+        self.sources().filter(is_idle).collect()
+    }
+
     /// Verifies the signature over a plugin's bytes. `signature` is the content of `file`, if that
     /// exists.
     ///

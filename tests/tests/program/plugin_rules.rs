@@ -5,12 +5,18 @@ use crate::{program, user_file};
 use palisade_tests::program::Ran;
 use palisade_tests::wat::Told;
 use palisade_tests::{Program, Wat, World};
+use std::path::PathBuf;
 
 /// Installs and approves a plugin with these tools, all of class `write`, and returns its file.
-/// Without the approval no rule would loosen the policy for them.
+/// Without the approval no rule would loosen the policy for them. Other plugins are away meanwhile:
+/// without a person no approval takes a name from them.
 fn offering(world: &World, name: &str, tools: &[&str]) -> String {
+    let others = std::fs::read_dir(world.plugins()).unwrap().map(|file| file.unwrap().path());
+    let away = |file: &PathBuf| world.outer().join(file.file_name().unwrap());
+    let moved: Vec<PathBuf> = others.inspect(|it| std::fs::rename(it, away(it)).unwrap()).collect();
     let file = installed(world, name, tools);
     let _ = with_plugins(world, &["approve", "--all", "--yes"]).run().exits_with(0);
+    moved.iter().for_each(|file| std::fs::rename(away(file), file).unwrap());
     file
 }
 

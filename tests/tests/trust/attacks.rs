@@ -236,6 +236,11 @@ fn plugins_that_swap_names_stop() {
     fs::rename(at("csv.wasm"), at("git.wasm")).unwrap();
     fs::rename(at("swap"), at("csv.wasm")).unwrap();
     stops(&world, "sum", "its bytes are those of `csv`, another plugin");
+    program(&world, &["approve", "git", "--yes"]).run().exits_with(4).stderr_contains(&[
+        "its bytes are those of `csv`, another plugin",
+        "see whether their files were swapped, and answer at a terminal",
+    ]);
+    stops(&world, "sum", "its bytes are those of `csv`, another plugin");
 }
 
 #[test]
@@ -266,6 +271,8 @@ fn revoked_plugin_stops_under_every_name() {
     stops(&world, "look", "its approval was revoked");
     fs::rename(world.plugins().join("git.wasm"), world.plugins().join("git2.wasm")).unwrap();
     stops(&world, "look", "its bytes were revoked as the plugin `git`");
+    let listed = program(&world, &["list"]).run().exits_with(0);
+    listed.stderr_contains(&["delete the file, or approve it again at a terminal"]);
     program(&world, &["revoke", "git"]).run().exits_with(3).stderr_contains(&["no plugin `git`"]);
     program(&world, &["approve", "git2", "--yes"])
         .run()

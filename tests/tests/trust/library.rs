@@ -6,7 +6,9 @@ use palisade::policy::{Mode, Policy};
 use palisade::registry::Source;
 use palisade_tests::wat::Told;
 use palisade_tests::{Wat, World};
-use palisade_trust::{Keys, Lock, LockedPlugins, Review, ReviewError, State, Strictness};
+use palisade_trust::{
+    Keys, Lock, LockError, LockedPlugins, Review, ReviewError, State, Strictness,
+};
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -26,6 +28,22 @@ fn unapproved_plugin_describes_itself_and_offers_nothing() {
     assert!(host.plugins().is_empty() && host.registry().is_empty());
     assert_eq!(host.rejected()[0].cause, Cause::NotApproved);
     assert_eq!(locked(&world).state(unapproved), State::New { same_as: None });
+}
+
+#[test]
+fn approval_does_not_lift_a_later_revocation() {
+    let world = World::new();
+    world.install("git", &plugin("look").build());
+    let found = host(&world).unapproved().remove(0);
+    let review = || Review::new(&locked(&world), &Keys::default(), &found).unwrap();
+    let before = review();
+    Lock::update(&lock(&world), |lock| lock.revoke_bytes("git", found.digest())).unwrap();
+    let late = before.approve(&lock(&world));
+    assert!(matches!(late, Err(LockError::Revoked)), "{late:?}");
+    assert!(locked(&world).state(&found).is_revoked());
+    // A person who has seen the revocation can approve the plugin again.
+    review().approve(&lock(&world)).unwrap();
+    assert_eq!(locked(&world).state(&found), State::Approved);
 }
 
 #[test]

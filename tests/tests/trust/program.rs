@@ -38,6 +38,27 @@ fn call_at_a_terminal_asks_once_with_all_words() {
 }
 
 #[test]
+fn plugin_of_this_run_alone_is_not_said_to_be_lost() {
+    let world = with_git();
+    let told = |name: &str| Told { class: 1, ..Told::new(name) };
+    world.install("git", &Wat::with_tools(vec![told("look"), told("sum")]).build());
+    let other = world.outer().join("other");
+    fs::create_dir(&other).unwrap();
+    for name in ["csv", "far"] {
+        let tool = if name == "csv" { "sum" } else { "far" };
+        fs::write(other.join(format!("{name}.wasm")), plugin(tool).build()).unwrap();
+    }
+    let mut terminal = Terminal::new();
+    let other = other.to_str().unwrap();
+    let child = terminal.start(&world, &["call", "look", "--plugins", other]);
+    terminal.shows(QUESTION);
+    terminal.types("n\n");
+    let _ = finish(child).exits_with(4);
+    let transcript = terminal.transcript();
+    assert!(!transcript.contains("`far`"), "{transcript}");
+}
+
+#[test]
 fn approve_shows_what_changed_and_asks() {
     let world = with_git();
     approve(&world);

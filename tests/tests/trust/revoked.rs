@@ -4,10 +4,11 @@ use crate::{approve, host, lock, plugin, program};
 use palisade::confirm::{Answer, ConfirmationRequest, Confirmer, Unavailable};
 use palisade::plugins::Shipped;
 use palisade::policy::{Mode, Policy};
-use palisade::{BoxFuture, CacheMode, Call, Host, SideEffects};
+use palisade::{BoxFuture, CacheMode, Call, CallId, Host, SideEffects, ToolOutput};
 use palisade_tests::World;
 use palisade_tests::guest::cache;
 use palisade_tests::mcp::Client;
+use palisade_tests::native::{StopSignal, Waiting};
 use palisade_trust::{Keys, LockedPlugins, Review};
 use serde_json::json;
 use std::fs;
@@ -50,6 +51,33 @@ fn revocation_names_what_else_has_the_same_bytes() {
     ran.stderr_contains(&["`twin` has the same bytes, and is revoked with it"]);
     let again = program(&world, &["revoke", "git"]).run().exits_with(3);
     again.stderr_contains(&["no plugin `git` is approved: it was revoked before"]);
+}
+
+#[test]
+fn queued_call_of_a_revoked_plugin_does_not_run() {
+    let world = World::new();
+    world.install("git", &plugin("look").build());
+    approve(&world);
+    let host = host(&world);
+    let waits = Waiting::new("waits", StopSignal::ByCancel, || Ok(ToolOutput::text("")));
+    host.registry().register(waits.factory()).unwrap();
+    let session = host.new_session("s").concurrency(1).build();
+    let result = palisade_tests::case::block_on(async {
+        let holds = host.dispatch(&session, Call::new("waits", "{}").with_id("holds"));
+        let queued = host.dispatch(&session, Call::new("look", "{}"));
+        let revokes = async {
+            while session.in_flight() < 2 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            let _ = program(&world, &["revoke", "git"]).run().exits_with(0);
+            // Longer than the wait after which the approval is asked for again.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            assert!(session.cancel(&CallId::new("holds")));
+        };
+        tokio::join!(holds, queued, revokes).1
+    });
+    let error = result.error().expect("an error").to_string();
+    assert!(error.contains("is not approved"), "{error}");
 }
 
 #[test]

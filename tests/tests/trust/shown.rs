@@ -1,6 +1,6 @@
 //! `approve` shows all that it approves: no word and no class is left out.
 
-use crate::{WORDS, approve, lock, plugin, program};
+use crate::{WORDS, approve, configuration, lock, plugin, program};
 use palisade_tests::guest::CONTRACT_OFFERS;
 use palisade_tests::wat::Told;
 use palisade_tests::{Wat, World};
@@ -153,4 +153,53 @@ fn plugin_whose_tool_has_a_taken_name_is_said_not_to_load() {
     world.install("late", &plugin("look").extra("(func $late)").build());
     let ran = program(&world, &["approve", "late", "--yes"]).run().exits_with(0);
     ran.stderr_contains(&["`late` will not load", "the tool `look`", "`prefix`"]);
+}
+
+#[test]
+fn file_with_the_name_of_a_shipped_plugin_is_not_approved() {
+    let world = World::new();
+    world.install("files", &plugin("look").build());
+    let ran = program(&world, &["approve", "files", "--yes"]).run().exits_with(4);
+    ran.stderr_contains(&["the name of a plugin of this program", "give its file another name"]);
+    let _ = program(&world, &["call", "look"]).run().exits_with(4);
+}
+
+#[test]
+fn copy_that_takes_the_tools_of_an_approved_plugin_is_not_approved_without_a_person() {
+    let world = World::new();
+    world.install("git", &plugin("look").build());
+    approve(&world);
+    world.install("aaa", &plugin("look").build());
+    let ran = program(&world, &["approve", "--all", "--yes"]).run().exits_with(4);
+    ran.stderr_contains(&["`aaa` takes the tool `look` from `git`"]);
+    let listed = program(&world, &["list"]).run().exits_with(0);
+    assert!(listed.stdout.contains("git"), "{listed:?}");
+}
+
+#[test]
+fn second_of_two_new_plugins_with_one_tool_is_said_not_to_load() {
+    let world = World::new();
+    world.install("one", &plugin("look").build());
+    world.install("two", &plugin("look").extra("(func $two)").build());
+    let ran = program(&world, &["approve", "--all", "--yes"]).run().exits_with(0);
+    ran.stderr_contains(&["`two` will not load, also if it is approved", "`look`"]);
+    assert!(!ran.stderr.contains("`one` will not load"), "{ran:?}");
+}
+
+#[test]
+fn plugin_that_takes_a_tool_from_an_approved_one_is_not_approved_without_a_person() {
+    let world = World::new();
+    world.install("git", &plugin("look").build());
+    approve(&world);
+    world.install("early", &plugin("look").extra("(func $early)").build());
+    let ran = program(&world, &["approve", "early", "--yes"]).run().exits_with(4);
+    ran.stderr_contains(&["`early` takes the tool `look` from `git`", "answer at a terminal"]);
+    let ran = program(&world, &["approve", "git", "--yes"]).run().exits_with(0);
+    assert!(!ran.stdout.contains("No plugin waits"), "`early` waits: {ran:?}");
+    let prefix = "[plugins.early]\nprefix = \"early_\"\n";
+    let file = lock(&world).with_file_name("palisade.toml");
+    fs::write(file, format!("{}{prefix}", configuration(&world))).unwrap();
+    let _ = program(&world, &["approve", "early", "--yes"]).run().exits_with(0);
+    let _ = program(&world, &["call", "look"]).run().exits_with(0);
+    let _ = program(&world, &["call", "early_look"]).run().exits_with(0);
 }

@@ -1,22 +1,25 @@
 //! `palisade approve`: shows plugins that are not approved, and asks.
 
 mod ask;
+mod name_clash;
 mod pending;
 pub(super) mod shown;
 
 pub(super) use ask::before_calls;
+pub(super) use name_clash::{NameClash, of_incoming as name_clash_of_incoming};
 
 use super::args::{Approve as Args, Common, Consent};
 use super::exit::{Exit, Failure};
 use super::output;
 use super::prompt::{self, YesNo};
 use super::wrap::columns;
-use super::{hint, setup, trust, unconnected};
+use super::{grants, hint, setup, trust, unconnected};
+use crate::config::Settings;
 use palisade::Host;
 use palisade::plugins::{Cause, Plugin};
 use palisade::tool::Digest;
 use palisade::tool::text::elided;
-use palisade_trust::{Keys, LockedPlugins, Obstacle, Review};
+use palisade_trust::{Keys, LockError, LockedPlugins, Obstacle, Review};
 use pending::Pending;
 use serde_json::Value;
 use std::path::Path;
@@ -24,6 +27,9 @@ use std::sync::Arc;
 
 /// The most lines of 80 columns that a terminal is trusted to show to a person.
 const MOST_LINES: usize = 2_000;
+
+/// The refusal of a file whose name would stand for something else in rules and settings.
+const NAME_IS_TAKEN: &str = "that is the name of a plugin of this program, or of a setting under `[plugins]`; give its file another name";
 
 pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     if common.locked {
@@ -41,7 +47,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     let base = setup::builder(common, &settings)?.approvals(locked.clone());
     let host = unconnected::add_to(base, common, &settings)?.build()?;
     let keys = trust::keys(&settings);
-    trust::show_idle_keys(&settings, &keys);
+    trust::show_idle_keys(common, &settings, &keys);
     let mut broken = host.rejected();
     broken.retain(|rejected| rejected.cause != Cause::NotApproved);
     setup::show_rejected(&broken);
@@ -57,6 +63,8 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     };
     if plugins.is_empty() {
         let nothing = match broken.len() {
+            // A note has said it of each name.
+            _ if !args.names.is_empty() => return Ok(Exit::Ok),
             0 if host.unapproved().is_empty() => "Every plugin is approved.".to_owned(),
             0 => "No plugin waits for an approval.".to_owned(),
             count => format!("No plugin waits for an approval. Rejected files: {count}."),
@@ -64,7 +72,15 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
         output::text(&output::prose(&nothing))?;
         return Ok(Exit::Ok);
     }
-    let run = Run { common, args, host: &host, locked: &locked, keys: &keys, lock: &lock };
+    let run = Run {
+        common,
+        settings: &settings,
+        args,
+        host: &host,
+        locked: &locked,
+        keys: &keys,
+        lock: &lock,
+    };
     let mut exit = Exit::Ok;
     for (index, plugin) in plugins.iter().enumerate() {
         let one = run.decide(plugin, Position { index, of: plugins.len() })?;
@@ -105,6 +121,7 @@ pub(super) struct Position {
 /// One run of `approve`.
 struct Run<'a> {
     common: &'a Common,
+    settings: &'a Settings,
     args: &'a Args,
     host: &'a Host,
     locked: &'a LockedPlugins,
@@ -120,16 +137,30 @@ impl Run<'_> {
             Ok(review) => review,
             Err(exit) => return Ok(exit),
         };
-        tell_taken_names(self.host, plugin);
         let digest = args.digest.as_ref();
-        let asking = Asking { of: Occasion::Choice, consent: args.consent, digest, position };
+        let clash = name_clash::of(self.common, self.settings, self.host, plugin)?;
+        let clash = clash.as_ref();
+        let asking =
+            Asking { of: Occasion::Choice, consent: args.consent, digest, position, clash };
+        if let Some(exit) = asking.refusal() {
+            return Ok(exit);
+        }
         match ask_for(self.common, &asking, plugin, &review)? {
             Exit::Ok => {}
             exit => return Ok(exit),
         }
         let name = elided(plugin.name(), 128);
-        review.approve(self.lock)?;
+        match review.approve(self.lock) {
+            Err(error @ LockError::Revoked) => {
+                output::problem("not approved:", &format!("`{name}`: {error}"));
+                return Ok(Exit::Denied);
+            }
+            approved => approved?,
+        }
+        // The names of the plugin are taken for the next one.
+        self.host.rescan();
         output::text(&output::prose(&format!("`{name}` is approved.")))?;
+        grants::tell_of_former(self.common, &review);
         match &review.project {
             None => Ok(Exit::Ok),
             Some(project) => {
@@ -144,22 +175,6 @@ impl Run<'_> {
     }
 }
 
-/// Tells that a plugin will not load after its approval, because another one has a name of its tools.
-fn tell_taken_names(host: &Host, plugin: &Plugin) {
-    let registry = host.registry();
-    for tool in plugin.tools() {
-        let tool = tool.definition().name().as_str();
-        let Ok(owner) = registry.get(tool) else { continue };
-        if owner.origin().digest() != Some(plugin.digest()) {
-            let name = elided(plugin.name(), 128);
-            output::note(&format!(
-                "`{name}` will not load, also if it is approved: the tool `{tool}` is that of another plugin or of this program; a `prefix` for its tools in its settings avoids that (`[plugins.NAME]` in palisade.toml)"
-            ));
-            return;
-        }
-    }
-}
-
 /// How a person is asked about a plugin.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asking<'a> {
@@ -168,6 +183,8 @@ pub(super) struct Asking<'a> {
     /// The only digest that is approved, if the command line names one.
     digest: Option<&'a Digest>,
     position: Position,
+    /// The loaded plugins whose names the plugin has.
+    clash: Option<&'a NameClash>,
 }
 
 /// Why a person looks at a plugin.
@@ -181,10 +198,28 @@ pub(super) enum Occasion {
     Update,
 }
 
-impl Asking<'_> {
+impl<'a> Asking<'a> {
     /// Asks about the plugin of a source.
     pub(super) fn one(of: Occasion, consent: Consent) -> Self {
-        Self { of, consent, digest: None, position: Position { index: 0, of: 1 } }
+        Self { of, consent, digest: None, position: Position { index: 0, of: 1 }, clash: None }
+    }
+
+    /// Does the same of a plugin that has names of loaded ones.
+    pub(super) fn with_clash(self, clash: Option<&'a NameClash>) -> Self {
+        Self { clash, ..self }
+    }
+
+    /// Returns true if a loaded plugin could be lost.
+    fn may_lose_a_plugin(&self) -> bool {
+        self.clash.is_some_and(NameClash::loses_a_plugin)
+    }
+
+    /// Returns the exit of a run that would lose a loaded plugin without a person's look, and tells
+    /// why.
+    pub(super) fn refusal(&self) -> Option<Exit> {
+        let clash = self.clash.filter(|_| self.may_lose_a_plugin() && self.is_answered())?;
+        output::problem("not approved:", &format!("{clash}; or answer at a terminal"));
+        Some(Exit::Denied)
     }
 
     /// Returns true if the command line says yes. A digest names the very bytes, and is a yes to
@@ -206,6 +241,9 @@ pub(super) fn ask_for(
         output::problem("not approved:", &format!("`{name}`: {reason}"));
         Ok(Exit::Denied)
     };
+    if trust::is_taken(plugin.name()) {
+        return refused(NAME_IS_TAKEN);
+    }
     let digest = review.entry.digest;
     if asking.digest.is_some_and(|named| *named != digest) {
         return refused(&format!("it has the digest {digest}, and --digest names another one"));
@@ -222,6 +260,9 @@ pub(super) fn ask_for(
             _ => Exit::Denied,
         });
     }
+    if let Some(clash) = asking.clash {
+        output::note(&clash.to_string());
+    }
     let answer = match asking.is_answered() {
         true => Ok(YesNo::Yes),
         false => prompt::yes_or_no(&question(plugin, asking.position)),
@@ -229,7 +270,7 @@ pub(super) fn ask_for(
     match answer {
         Ok(YesNo::Yes) => Ok(Exit::Ok),
         Ok(YesNo::No) => Ok(Exit::Denied),
-        Err(_) => refused(match review.obstacles().is_empty() {
+        Err(_) => refused(match review.obstacles().is_empty() && !asking.may_lose_a_plugin() {
             true => "there is no terminal for the question; --yes approves what is shown",
             false => "there is no terminal for the question, and only a person approves this",
         }),
@@ -265,12 +306,13 @@ fn question(plugin: &Plugin, position: Position) -> String {
     }
 }
 
-/// Returns true if an obstacle forbids the approval. A person who is asked has seen a rollback and
-/// a revocation.
+/// Returns true if an obstacle forbids the approval. A person who is asked has seen a rollback, a
+/// revocation, and the other plugin of the same bytes.
 pub(super) fn stops(asking: &Asking<'_>, obstacle: &Obstacle) -> bool {
     match obstacle {
         Obstacle::NewSigner { .. } => !asking.consent.new_signer,
-        Obstacle::Rollback { .. } | Obstacle::Revoked => {
+        Obstacle::BytesOf(_) => asking.is_answered(),
+        Obstacle::Rollback { .. } | Obstacle::Revoked(_) => {
             asking.is_answered() || asking.of == Occasion::Update
         }
         _ => true,
@@ -282,6 +324,9 @@ pub(super) fn remedy_for(occasion: Occasion, obstacle: &Obstacle) -> String {
     match (occasion, obstacle) {
         (Occasion::Update, Obstacle::Rollback { .. }) => format!(
             "{obstacle}; `update` installs no older version: ask why the source has it, and `palisade add` at a terminal can choose it"
+        ),
+        (Occasion::Add | Occasion::Update, Obstacle::Revoked(_)) => format!(
+            "{obstacle}; only a person at a terminal approves it again, with `palisade add` of the same source"
         ),
         _ => remedy(obstacle),
     }
@@ -296,7 +341,10 @@ fn remedy(obstacle: &Obstacle) -> String {
         Obstacle::Rollback { .. } => {
             format!("{obstacle}; --yes approves no older version, so answer at a terminal")
         }
-        Obstacle::Revoked => {
+        Obstacle::BytesOf(_) => format!(
+            "{obstacle}; --yes approves no exchange of two plugins: see whether their files were swapped, and answer at a terminal"
+        ),
+        Obstacle::Revoked(_) => {
             format!(
                 "{obstacle}; only a person at a terminal approves it again, with `palisade approve`"
             )

@@ -326,9 +326,15 @@ fn notes(definition: &Definition, room: usize) -> String {
     text
 }
 
-/// Returns the contents of the sandbox that the tools of a class get.
-pub(super) fn sandbox_of(plugin: &Plugin, class: SideEffects) -> &'static str {
-    sandbox_contents(class, power(plugin))
+/// Returns the contents of the sandbox that the tools of a class get, with more grants than the
+/// plugin has.
+pub(super) fn sandbox_with(
+    plugin: &Plugin,
+    granted: &[String],
+    class: SideEffects,
+) -> &'static str {
+    let grants = [&plugin.grants(), granted].concat();
+    sandbox_contents(class, Power::of(&grants))
 }
 
 /// Returns the power of a plugin's tools.

@@ -3,9 +3,9 @@
 use super::args::{Common, Revoke as Args};
 use super::exit::{Exit, Failure};
 use super::{output, setup, trust, unconnected};
-use palisade::plugins::Plugin;
+use palisade::plugins::{Cause, Plugin, Rejected, name_of_file};
 use palisade::tool::text::elided;
-use palisade_trust::{Entry, Lock, State};
+use palisade_trust::{Entry, Lock};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
                 let before = format!("no plugin `{name}` is approved: it was revoked before");
                 return Err(Failure::new(Exit::NotFound, before));
             }
-            true => return Err(missing()),
+            true => return Err(unusable(common, &args.plugin)?.unwrap_or_else(missing)),
             false => {}
         }
         Lock::update(&path, |lock| {
@@ -86,6 +86,20 @@ fn source_of(source: &Path) -> Result<String, Failure> {
     }
 }
 
+/// Returns the error for a file that cannot be approved as it is, and so needs no revocation.
+fn unusable(common: &Common, name: &str) -> Result<Option<Failure>, Failure> {
+    let settings = setup::settings(common)?;
+    let host = setup::builder(common, &settings)?.build()?;
+    let is_it =
+        |file: &Rejected| file.cause == Cause::File && name_of_file(Path::new(&file.file)) == name;
+    let found = host.rejected().into_iter().find(is_it);
+    Ok(found.map(|Rejected { file, reason, .. }| {
+        let text =
+            format!("`{file}` is never loaded as it is: {reason}; delete the file to be rid of it");
+        Failure::new(Exit::NotFound, text)
+    }))
+}
+
 /// Returns the plugins of this name that were never approved and are not revoked.
 fn waiting(common: &Common, name: &str, source: Option<&Path>) -> Result<Vec<Plugin>, Failure> {
     let settings = setup::settings(common)?;
@@ -99,7 +113,7 @@ fn waiting(common: &Common, name: &str, source: Option<&Path>) -> Result<Vec<Plu
     };
     let mut waiting = host.unapproved();
     waiting.retain(|plugin| {
-        let is_open = locked.state(plugin) != State::Revoked;
+        let is_open = !locked.state(plugin).is_revoked();
         plugin.name() == name && is_of_source(plugin) && is_open
     });
     Ok(waiting)

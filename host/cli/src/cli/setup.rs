@@ -230,9 +230,8 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> Result<HostBuilde
     let base = settings.directories.value.iter().fold(base, HostBuilder::plugins);
     let approvals = trust::of_run(common, settings)?;
     for name in approvals.missing() {
-        tracing::warn!(
-            "the file of `{name}` is missing; `palisade update {name}` fetches it again"
-        );
+        let update = hint::named(&hint::command(common, "update"), &name);
+        tracing::warn!("the file of `{name}` is missing; `{update}` fetches it again");
     }
     grants::add_to(base.observe_loading(loading), common, &settings.network, approvals)
 }

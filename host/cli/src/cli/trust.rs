@@ -5,9 +5,11 @@ use super::args::Common;
 use super::exit::{Exit, Failure};
 use super::{hint, output, setup};
 use crate::config::{Origin, Settings};
+use palisade::internal::{NATIVE, shipped_tools};
 use palisade::plugins::Plugin;
+use palisade::tool::Digest;
 use palisade::tool::text::visible;
-use palisade_trust::{Keys, Locator, LockError, LockedPlugins, Strictness, installed_folder};
+use palisade_trust::{Keys, Locator, Lock, LockError, LockedPlugins, Strictness, installed_folder};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -52,6 +54,25 @@ pub(super) fn of_run(common: &Common, settings: &Settings) -> Result<LockedPlugi
     let is_loaded = |directory: &&PathBuf| settings.directories.value.contains(*directory);
     let named = common.plugins.iter().filter(is_loaded).cloned().chain(adapted);
     Ok(of_all(common)?.explicit(named).strictness(strictness))
+}
+
+/// Returns the digests that the user has approved. Without a lock that can be read there are none.
+pub(super) fn approved(common: &Common) -> Vec<Digest> {
+    let lock = lock_path(common).and_then(|path| Lock::read(&path).ok()).unwrap_or_default();
+    let approved = lock.entries().iter().filter(|entry| entry.revoked.is_none());
+    approved.map(|entry| entry.digest).collect()
+}
+
+/// Returns true if the bytes of a plugin were revoked, and approved under no name since.
+pub(super) fn is_revoked(common: &Common, name: &str, digest: Digest) -> bool {
+    let lock = lock_path(common).and_then(|path| Lock::read(&path).ok()).unwrap_or_default();
+    let of = Locator { name, source: "" };
+    lock.judge_bytes(of, digest).is_revoked() && !approved(common).contains(&digest)
+}
+
+/// Returns true if settings, rules and grants under this name would mean something else.
+pub(super) fn is_taken(name: &str) -> bool {
+    shipped_tools(name).is_some() || matches!(name, NATIVE | "builtin" | "directories" | "keys")
 }
 
 /// Returns the approvals without an exception, for subcommands that look at them.
@@ -154,18 +175,19 @@ pub(super) fn folder(plugin: &Plugin) -> Option<PathBuf> {
     std::path::absolute(folder.unwrap_or(Path::new("."))).ok()
 }
 
-/// Tells of keys whose source exists and has no plugins of this run: it may be misspelled.
-pub(super) fn show_idle_keys(settings: &Settings, keys: &Keys) {
-    let real = |path: &Path| path.canonicalize().ok();
+/// Tells of keys whose source is a directory or a URL without plugins of this run: it may be
+/// misspelled.
+pub(super) fn show_idle_keys(common: &Common, settings: &Settings, keys: &Keys) {
     let adapted = settings.adapted.iter().filter_map(|it| it.value.file.parent());
     let directories = settings.directories.value.iter().map(PathBuf::as_path).chain(adapted);
-    let loaded: Vec<PathBuf> = directories.filter_map(real).collect();
-    for source in keys.sources() {
-        if real(Path::new(source)).is_some_and(|source| !loaded.contains(&source)) {
-            output::note(&format!(
-                "`{source}` is the source of a key (`plugins.keys.source`), and no plugin of this run is in it: the key guards none of them"
-            ));
-        }
+    let directories = directories.map(|directory| directory.to_string_lossy().into_owned());
+    let lock = lock_path(common).and_then(|path| Lock::read(&path).ok()).unwrap_or_default();
+    let installed = lock.installed().map(|entry| entry.source.clone());
+    let sources: Vec<String> = directories.chain(installed).collect();
+    for source in keys.idle_sources(&sources) {
+        output::note(&format!(
+            "`{source}` is the source of a key (`plugins.keys.source`), and no plugin of this run is in it: the key guards none of them"
+        ));
     }
 }
 
@@ -177,6 +199,7 @@ impl From<LockError> for Failure {
     fn from(error: LockError) -> Self {
         let exit = match &error {
             LockError::Busy { .. } => Exit::Limit,
+            LockError::Revoked => Exit::Denied,
             _ => Exit::Usage,
         };
         Self::new(exit, visible(&error.to_string()))

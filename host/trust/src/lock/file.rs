@@ -54,6 +54,9 @@ pub enum LockError {
         /// The problem, with the place.
         reason: String,
     },
+    /// The plugin was revoked between the look at it and its approval.
+    #[error("the plugin was revoked while it was looked at; look at it again")]
+    Revoked,
     /// Another process is writing the file.
     #[error("another process is writing the lock `{}`; try again", path.display())]
     Busy {

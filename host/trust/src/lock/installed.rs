@@ -52,6 +52,14 @@ impl Lock {
         }
     }
 
+    /// Gives the entry of a plugin another source, from which it is installed from now on.
+    pub(crate) fn move_source(&mut self, of: Locator<'_>, to: &str) {
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.is_of(of)) {
+            entry.source = to.to_owned();
+        }
+        self.sort();
+    }
+
     /// Removes the entry of a plugin, and returns it. This is no revocation: the same bytes are new
     /// afterwards.
     pub fn remove(&mut self, of: Locator<'_>) -> Option<Entry> {
@@ -65,7 +73,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
     use super::super::tests::{entry, look};
     use super::*;
-    use crate::{LockedPlugins, State};
+    use crate::{Change, LockedPlugins, State};
 
     fn installed(name: &str, source: &str, bytes: &str) -> Entry {
         Entry { source: source.to_owned(), ..entry(name, bytes, &look()) }
@@ -86,6 +94,21 @@ mod tests {
         assert!(lock.installed_as("git").is_none() && lock.entries().len() == 1);
         let state = lock.judge(of, Digest::of(b"b"), &look());
         assert_eq!(state, State::New { same_as: None });
+    }
+
+    #[test]
+    fn new_file_of_one_url_under_two_names_is_no_swap() {
+        let mut lock = Lock::default();
+        let url = "https://a.org/git.wasm";
+        lock.approve(installed("one", url, "a"));
+        lock.approve(installed("two", url, "a"));
+        lock.approve(installed("one", url, "b"));
+        let two = Locator { name: "two", source: url };
+        let state = lock.judge(two, Digest::of(b"b"), &look());
+        assert_eq!(state, State::Changed(vec![Change::Bytes]));
+        lock.approve(installed("far", "https://b.org/far.wasm", "c"));
+        let state = lock.judge(two, Digest::of(b"c"), &look());
+        assert_eq!(state, State::Changed(vec![Change::BytesOf("far".to_owned())]));
     }
 
     #[test]

@@ -19,20 +19,6 @@ pub struct RevokedBytes {
 }
 
 impl Lock {
-    /// Returns the name of another plugin under which bytes were revoked, unless this plugin was
-    /// revoked itself.
-    #[must_use]
-    pub fn revoked_as(&self, of: Locator<'_>, digest: Digest) -> Option<&str> {
-        if self.entry(of).is_some_and(|own| own.revoked.is_some()) {
-            return None;
-        }
-        let is_it = |entry: &&Entry| entry.digest == digest && entry.revoked.is_some();
-        let entry = self.entries.iter().find(is_it).map(|entry| entry.name.as_str());
-        let bytes = || self.revoked.iter().find(|it| it.digest == digest);
-        let name = entry.or_else(|| bytes().map(|it| it.name.as_str()));
-        name.filter(|name| *name != of.name)
-    }
-
     /// Returns the bytes that are revoked under every name.
     #[must_use]
     pub fn revoked(&self) -> &[RevokedBytes] {
@@ -70,6 +56,19 @@ impl Lock {
         let name = name.to_owned();
         self.revoked.push(RevokedBytes { digest, name, revoked: now() });
         self.revoked.sort_by_cached_key(|it| (it.name.clone(), it.digest.to_string()));
+    }
+
+    /// Returns the name of another plugin under which bytes were revoked, unless this plugin was
+    /// revoked itself.
+    pub(super) fn revoked_as(&self, of: Locator<'_>, digest: Digest) -> Option<String> {
+        if self.entry(of).is_some_and(|own| own.revoked.is_some()) {
+            return None;
+        }
+        let is_it = |entry: &&Entry| entry.digest == digest && entry.revoked.is_some();
+        let entry = self.entries.iter().find(is_it).map(|entry| &entry.name);
+        let bytes = || self.revoked.iter().find(|it| it.digest == digest);
+        let name = entry.or_else(|| bytes().map(|it| &it.name));
+        name.filter(|name| *name != of.name).cloned()
     }
 
     /// Returns true if bytes are revoked under every name.

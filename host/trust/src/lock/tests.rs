@@ -3,7 +3,7 @@
 
 use super::*;
 use palisade::tool::offer::Offer;
-use palisade::{Definition, json};
+use palisade::{Definition, SideEffects, json};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
@@ -95,6 +95,14 @@ fn plugins_that_swap_names_are_recognised() {
     let swapped = |of, bytes| changed(lock.judge(of, digest(bytes), &look()));
     assert_eq!(swapped(GIT, "csv"), [Change::BytesOf("csv".to_owned())]);
     assert_eq!(swapped(csv, "one"), [Change::BytesOf("git".to_owned())]);
+    // A plugin of the same name in another directory is no other plugin.
+    let mut near = git();
+    near.approve(Entry { source: "/q".to_owned(), ..entry("git", "two", &look()) });
+    assert_eq!(changed(near.judge(GIT, digest("two"), &look())), [Change::Bytes]);
+    // Also if the other plugin was approved with these bytes in place of its own.
+    lock.approve(entry("git", "two", &look()));
+    let state = lock.judge(csv, digest("one"), &look());
+    assert_eq!(changed(state), [Change::BytesOf("git".to_owned())]);
 }
 
 #[test]
@@ -119,10 +127,12 @@ fn revoked_bytes_are_revoked_under_every_name() {
     assert_eq!(lock.revoke("csv", None), 0);
     assert_eq!(lock.revoke("git", Some("/other")), 0);
     assert_eq!(lock.revoke("git", None), 1);
-    assert_eq!(lock.judge(GIT, digest("one"), &look()), State::Revoked);
-    assert_eq!(lock.judge(GIT, digest("two"), &look()), State::Revoked);
+    assert_eq!(lock.judge(GIT, digest("one"), &look()), State::Revoked { with: None });
+    assert_eq!(lock.judge(GIT, digest("two"), &look()), State::Revoked { with: None });
     let renamed = Locator { name: "renamed", ..GIT };
-    assert_eq!(lock.judge(renamed, digest("one"), &look()), State::Revoked);
+    let state = lock.judge(renamed, digest("one"), &look());
+    assert_eq!(state, State::Revoked { with: Some("git".to_owned()) });
+    assert_eq!(state.in_words(), "its bytes were revoked as the plugin `git`");
     lock.approve(entry("git", "one", &look()));
     assert_eq!(lock.judge(GIT, digest("one"), &look()), State::Approved);
 }
@@ -272,7 +282,8 @@ fn revoked_bytes_outlive_their_entry_until_they_are_approved_again() {
     lock.approve(entry("git", "fixed", &look()));
     assert_eq!(lock.judge(GIT, digest("fixed"), &look()), State::Approved);
     for of in [GIT, twin, Locator { name: "other", ..GIT }] {
-        assert_eq!(lock.judge(of, digest("one"), &look()), State::Revoked, "{of:?}");
+        let with = (of != GIT).then(|| "git".to_owned());
+        assert_eq!(lock.judge(of, digest("one"), &look()), State::Revoked { with });
     }
     let again = Lock::parse(&lock.to_text().unwrap()).unwrap();
     assert_eq!(again, lock, "the text keeps them");
@@ -287,6 +298,8 @@ fn bytes_that_were_never_approved_can_be_revoked() {
     lock.revoke_bytes("csv", digest("csv"));
     lock.revoke_bytes("csv", digest("csv"));
     assert_eq!(lock.revoked().len(), 1);
-    assert_eq!(lock.judge(Locator { name: "csv", ..GIT }, digest("csv"), &look()), State::Revoked);
-    assert_eq!(lock.judge(GIT, digest("csv"), &look()), State::Revoked);
+    let csv = Locator { name: "csv", ..GIT };
+    assert_eq!(lock.judge(csv, digest("csv"), &look()), State::Revoked { with: None });
+    let with = Some("csv".to_owned());
+    assert_eq!(lock.judge(GIT, digest("csv"), &look()), State::Revoked { with });
 }

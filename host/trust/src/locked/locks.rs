@@ -41,9 +41,9 @@ impl Locks {
         digest: Digest,
         judge: impl Fn(&Lock) -> State,
     ) -> State {
-        let is_revoked = |lock: &Lock| lock.judge_bytes(of, digest) == State::Revoked;
-        if self.distrusted.as_ref().is_some_and(is_revoked) {
-            return State::Revoked;
+        let distrusted = self.distrusted.as_ref().map(|lock| lock.judge_bytes(of, digest));
+        if let Some(revoked) = distrusted.filter(State::is_revoked) {
+            return revoked;
         }
         match judge(&self.user) {
             State::Approved if self.project_refuses(of.name, digest) => {
@@ -60,6 +60,9 @@ impl Locks {
         let mut pinned = project.entries().iter().filter(|entry| entry.name == name).peekable();
         let is_pinned = pinned.peek().is_some();
         let has = pinned.any(|entry| entry.digest == digest && entry.revoked.is_none());
-        (is_pinned && !has) || project.revoked().iter().any(|it| it.digest == digest)
+        let is_revoked = |entry: &Entry| entry.digest == digest && entry.revoked.is_some();
+        (is_pinned && !has)
+            || project.revoked().iter().any(|it| it.digest == digest)
+            || project.entries().iter().any(is_revoked)
     }
 }

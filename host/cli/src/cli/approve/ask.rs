@@ -1,5 +1,6 @@
 //! The question about a plugin that a call needs, once, at a terminal.
 
+use super::name_clash::{self, NameClash};
 use super::{Occasion, Position, is_too_long, looked_at, question, shown, too_long};
 use crate::cli::args::Common;
 use crate::cli::exit::Failure;
@@ -39,8 +40,9 @@ pub(in crate::cli) fn before_calls(
     let mut is_changed = false;
     for (index, plugin) in wanted.iter().enumerate() {
         let Ok(review) = looked_at(&locked, &keys, plugin) else { continue };
+        let clash = name_clash::of(common, settings, host, plugin)?;
         let asked = Asked { common, lock: &lock, position: Position { index, of: wanted.len() } };
-        is_changed |= asked.about(plugin, &review)? == YesNo::Yes;
+        is_changed |= asked.about(plugin, &review, clash.as_ref())? == YesNo::Yes;
     }
     if is_changed {
         host.rescan();
@@ -57,13 +59,23 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     /// Asks about one plugin. All of it is on the terminal: standard output is the tool's.
-    fn about(&self, plugin: &Plugin, review: &Review) -> Result<YesNo, Failure> {
+    fn about(
+        &self,
+        plugin: &Plugin,
+        review: &Review,
+        clash: Option<&NameClash>,
+    ) -> Result<YesNo, Failure> {
         let name = elided(plugin.name(), 128);
         let refused = |reason: &str| {
             output::problem("not approved:", &format!("`{name}`: {reason}"));
             Ok(YesNo::No)
         };
-        let is_final = |obstacle: &Obstacle| !matches!(obstacle, Obstacle::Rollback { .. });
+        if trust::is_taken(plugin.name()) {
+            return refused(super::NAME_IS_TAKEN);
+        }
+        let is_final = |obstacle: &Obstacle| {
+            !matches!(obstacle, Obstacle::Rollback { .. } | Obstacle::BytesOf(_))
+        };
         if let Some(obstacle) = review.obstacles().iter().find(|obstacle| is_final(obstacle)) {
             return refused(&super::remedy(obstacle));
         }
@@ -71,7 +83,8 @@ impl Asked<'_> {
         if is_too_long(&shown) {
             return refused(&too_long(self.common, Occasion::Choice, review));
         }
-        let text = format!("\n{shown}{}", question(plugin, self.position));
+        let clash = clash.map(|clash| output::prose(&clash.to_string())).unwrap_or_default();
+        let text = format!("\n{shown}{clash}{}", question(plugin, self.position));
         let answer = prompt::yes_or_no(&text).unwrap_or(YesNo::No);
         if answer == YesNo::Yes {
             review.approve(self.lock)?;

@@ -6,7 +6,7 @@ use crate::cli::{hint, output, trust};
 use palisade::Host;
 use palisade::plugins::{Cause, Plugin};
 use palisade::tool::text::elided;
-use palisade_trust::{Keys, LockedPlugins, State};
+use palisade_trust::{Keys, LockedPlugins};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,7 @@ impl Pending<'_> {
             .unapproved()
             .into_iter()
             .filter(|plugin| self.is_of_source(plugin))
-            .partition(|plugin| self.locked.state(plugin) == State::Revoked);
+            .partition(|plugin| self.locked.state(plugin).is_revoked());
         if !revoked.is_empty() {
             let names: Vec<&str> = revoked.iter().map(Plugin::name).collect();
             let names = elided(&names.join(", "), 512);

@@ -35,8 +35,9 @@ pub(in crate::cli) fn text(
         }
         None => text.push_str(&inspect::plugin_to_approve(plugin, room)),
     }
-    text.push_str(&classes(plugin, room));
-    let granted = match grants::with_approval(common, &review.entry) {
+    let granted = grants::with_approval(common, &review.entry);
+    text.push_str(&classes(plugin, granted.as_deref().unwrap_or_default(), room));
+    let granted = match granted {
         Ok(grants) => {
             grants.iter().map(|it| format!("with the approval it has `{it}` as well")).collect()
         }
@@ -55,8 +56,9 @@ pub(in crate::cli) fn text(
 }
 
 /// Sums up directly above the question: the tools of each class, the widest class first, with the
-/// sandbox that they get. Documents and prompts run in the sandbox of class read.
-fn classes(plugin: &Plugin, room: usize) -> String {
+/// sandbox that they get with the grants of the approval. Documents and prompts run in the sandbox
+/// of class read.
+fn classes(plugin: &Plugin, granted: &[String], room: usize) -> String {
     let of = |class: &SideEffects| {
         let tools = plugin.definitions().iter().filter(|tool| tool.side_effects() == *class);
         let names: Vec<&str> = tools.map(|tool| tool.name().as_str()).collect();
@@ -65,7 +67,8 @@ fn classes(plugin: &Plugin, room: usize) -> String {
         let offered = (*class == SideEffects::Read && *plugin.offer() != Offer::default())
             .then(|| "documents or prompts".to_owned());
         let those: Vec<String> = tools.into_iter().chain(offered).collect();
-        let line = format!("{} ({})", those.join("; "), inspect::sandbox_of(plugin, *class));
+        let line =
+            format!("{} ({})", those.join("; "), inspect::sandbox_with(plugin, granted, *class));
         let begin = format!("{INDENT}{:<9}  ", class.as_str());
         (!those.is_empty()).then(|| wrap::hanging(&begin, "      ", &line, room))
     };
