@@ -95,10 +95,15 @@ pub(crate) fn shown(url: &str) -> String {
 
 /// Returns the error for the status of a failure.
 pub(crate) fn status(url: &str, answer: &Answer) -> TransferError {
+    let (status, said) = (answer.status.as_u16(), said(answer));
+    TransferError::Status { url: shown(url), status, said }
+}
+
+/// Returns the beginning of the body of a failure, behind a colon.
+pub(crate) fn said(answer: &Answer) -> String {
     let text = String::from_utf8_lossy(&answer.body);
     let said = elided(text.trim(), 200);
-    let said = if said.is_empty() { said } else { format!(": {said}") };
-    TransferError::Status { url: shown(url), status: answer.status.as_u16(), said }
+    if said.is_empty() { said } else { format!(": {said}") }
 }
 
 #[cfg(test)]

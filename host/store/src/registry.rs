@@ -3,13 +3,12 @@
 use crate::challenge::{Challenge, in_query};
 use crate::credentials::{Credentials, CredentialsOf};
 use crate::limits;
-use crate::redirects::{follow, location, reach, send, status, target};
+use crate::redirects::{follow, location, reach, said, send, shown, target};
 use crate::reference::OciReference;
 use crate::transfer_error::TransferError;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use palisade::tool::Digest;
-use palisade::tool::text::elided;
 use palisade_net::{Answer, Exchange, Network, Scheme, Target};
 use serde::Deserialize;
 use std::fmt;
@@ -191,7 +190,7 @@ impl<'a> Registry<'a> {
                 StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                     self.refused("its server of tokens gives none for these credentials")
                 }
-                _ => status(&url, &answer),
+                _ => self.failure(&url, &answer),
             });
         }
         let token: Token = serde_json::from_slice(&answer.body)
@@ -208,16 +207,26 @@ impl<'a> Registry<'a> {
     fn permitted(&self, answer: Answer) -> Result<Answer, TransferError> {
         match answer.status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                let text = String::from_utf8_lossy(&answer.body);
-                let said = elided(text.trim(), 160);
-                let reason = format!(
-                    "it answered {}{}{said}",
-                    answer.status.as_u16(),
-                    if said.is_empty() { "" } else { ": " }
-                );
+                let said = self.said(&answer);
+                let reason = format!("it answered {}{said}", answer.status.as_u16());
                 Err(self.refused(&reason))
             }
             _ => Ok(answer),
+        }
+    }
+
+    /// Returns the error of a request that failed.
+    fn failure(&self, url: &str, answer: &Answer) -> TransferError {
+        let said = self.said(answer);
+        TransferError::Status { url: shown(url), status: answer.status.as_u16(), said }
+    }
+
+    /// Returns what the body of a failure says. A server that got credentials or a token may repeat
+    /// them, and is not quoted.
+    fn said(&self, answer: &Answer) -> String {
+        match self.credentials.is_none() && self.authorization.is_none() {
+            true => said(answer),
+            false => String::new(),
         }
     }
 
@@ -238,7 +247,7 @@ impl<'a> Registry<'a> {
         match answer.status {
             StatusCode::NOT_FOUND => Ok(None),
             other if other.is_success() => Ok(Some(answer.body)),
-            _ => Err(status(&url, &answer)),
+            _ => Err(self.failure(&url, &answer)),
         }
     }
 
@@ -248,7 +257,7 @@ impl<'a> Registry<'a> {
         let answer = self.send(&Call { most, ..Call::new(Method::GET, url.clone()) })?;
         match answer.status.is_success() {
             true => Ok(answer.body),
-            false => Err(status(&url, &answer)),
+            false => Err(self.failure(&url, &answer)),
         }
     }
 
@@ -261,7 +270,7 @@ impl<'a> Registry<'a> {
         let begin = self.reference.url("blobs/uploads/");
         let answer = self.send(&Call::new(Method::POST, begin.clone()))?;
         if answer.status != StatusCode::ACCEPTED {
-            return Err(status(&begin, &answer));
+            return Err(self.failure(&begin, &answer));
         }
         let place = location(&begin, &answer)?;
         let separator = if place.contains('?') { '&' } else { '?' };
@@ -270,7 +279,7 @@ impl<'a> Registry<'a> {
         let answer = self.send(&put.with(header::CONTENT_TYPE, "application/octet-stream"))?;
         match answer.status {
             StatusCode::CREATED => Ok(()),
-            _ => Err(status(&url, &answer)),
+            _ => Err(self.failure(&url, &answer)),
         }
     }
 
@@ -282,7 +291,7 @@ impl<'a> Registry<'a> {
         let answer = self.send(&put.with(header::CONTENT_TYPE, accept))?;
         match answer.status {
             StatusCode::CREATED => Ok(()),
-            _ => Err(status(&url, &answer)),
+            _ => Err(self.failure(&url, &answer)),
         }
     }
 }

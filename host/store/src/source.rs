@@ -7,7 +7,7 @@ use crate::source_error::SourceError;
 use palisade::tool::text::elided;
 use palisade_net::{Scheme, Target};
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 const FILE: &str = "file://";
 const OCI: &str = "oci://";
@@ -47,6 +47,7 @@ impl Source {
         };
         let wrong = |reason: String| SourceError::Path { text: elided(text, 160), reason };
         let path = std::path::absolute(path).map_err(|error| wrong(error.to_string()))?;
+        let path = without_parents(path);
         match path.to_str() {
             Some(text) if !text.contains("://") => Ok(Self::File(path)),
             _ => Err(wrong("it has other characters than a lock can record".to_owned())),
@@ -78,6 +79,17 @@ impl Source {
         Ok(Self::Oci(reference.clone().pinned(parse_digest(resolved).map_err(wrong)?)))
     }
 
+    /// Returns true if both are artifacts of one repository, such as two tags of it.
+    #[must_use]
+    pub fn is_of_same_repository(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Oci(one), Self::Oci(other)) => {
+                one.registry() == other.registry() && one.repository() == other.repository()
+            }
+            _ => false,
+        }
+    }
+
     /// Returns the name that a plugin of this source has unless another is given: that of its file,
     /// or of its repository.
     ///
@@ -95,6 +107,16 @@ impl Source {
             Self::Oci(reference) => reference.last_part().to_owned(),
         };
         PluginName::parse(&name)
+    }
+}
+
+/// Returns a path without `..`, as far as the folder of its file exists: a file is one source, also
+/// if its path leads up and down again.
+fn without_parents(path: PathBuf) -> PathBuf {
+    let folder = path.parent().filter(|_| path.components().any(|it| it == Component::ParentDir));
+    match (folder.and_then(|it| it.canonicalize().ok()), path.file_name()) {
+        (Some(folder), Some(file)) => folder.join(file),
+        _ => path,
     }
 }
 

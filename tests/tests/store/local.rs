@@ -3,8 +3,9 @@
 use crate::terminal::Terminal;
 use crate::{add, file, files, folder, keys, lock, lock_text, looks, plugin, program, signature};
 use palisade::tool::Digest;
-use palisade_tests::World;
 use palisade_tests::program::finish;
+use palisade_tests::wat::Told;
+use palisade_tests::{Wat, World};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -29,6 +30,27 @@ fn added_file_runs_until_it_is_removed() {
     let _ = program(&world, &["call", "look"]).run().exits_with(3);
     assert!(files(&world).is_empty() && !lock_text(&world).contains("git"));
     program(&world, &["remove", "git"]).run().exits_with(3).stderr_contains(&["was added"]);
+}
+
+#[test]
+fn file_has_one_source_in_each_spelling() {
+    let world = World::new();
+    let path = file(&world, "git.wasm", &plugin("look"));
+    let (folder, name) = (path.parent().unwrap(), path.file_name().unwrap());
+    let around = folder.join("..").join(folder.file_name().unwrap()).join(name);
+    let _ = add(&world, around.to_str().unwrap()).run().exits_with(0);
+    let _ = add(&world, path.to_str().unwrap()).run().exits_with(0);
+    let text = lock_text(&world);
+    assert!(text.matches("[[plugin]]").count() == 1 && !text.contains("/../"), "{text}");
+    // As an earlier version of the program wrote it.
+    let spelled = format!("file://{}", around.display());
+    let own = format!("file://{}", path.canonicalize().unwrap().display());
+    fs::write(lock(&world), text.replace(&own, &spelled)).unwrap();
+    fs::write(&path, plugin("peek")).unwrap();
+    let ran = program(&world, &["update", "git", "--yes"]).run().exits_with(0);
+    assert!(ran.stdout.contains("it has changed since it was approved"), "{ran:?}");
+    let text = lock_text(&world);
+    assert!(text.matches("[[plugin]]").count() == 1 && !text.contains("/../"), "{text}");
 }
 
 #[test]
@@ -60,6 +82,32 @@ fn add_under_a_name_that_means_something_else_is_refused() {
         ran.stderr_contains(&[&format!("`{name}` is the name of"), "--name"]);
         assert!(files(&world).is_empty(), "{name}");
     }
+}
+
+#[test]
+fn plugin_with_a_taken_tool_is_added_and_updated_by_a_person_alone() {
+    let world = World::new();
+    let path = file(&world, "git.wasm", &plugin("look"));
+    let _ = add(&world, path.to_str().unwrap()).run().exits_with(0);
+    let next = |tool: &str, other: &str| Wat::new(Told::new(tool)).extra(other).build();
+    let other = file(&world, "aaa.wasm", &next("look", "(func $next)"));
+    let ran = add(&world, other.to_str().unwrap()).run().exits_with(4);
+    ran.stderr_contains(&[
+        "`aaa` has a name of a loaded plugin, and only one of the two will load",
+        "`look`",
+        "`[plugins.aaa]`",
+        "answer at a terminal",
+    ]);
+    assert_eq!(files(&world).len(), 1);
+    // The former version of a plugin is no other plugin.
+    let free = file(&world, "aaa.wasm", &plugin("peek"));
+    let _ = add(&world, free.to_str().unwrap()).run().exits_with(0);
+    fs::write(&free, next("peek", "(func $next)")).unwrap();
+    let _ = program(&world, &["update", "aaa", "--yes"]).run().exits_with(0);
+    fs::write(&free, next("look", "(func $last)")).unwrap();
+    let ran = program(&world, &["update", "aaa", "--yes"]).run().exits_with(4);
+    ran.stderr_contains(&["`aaa` has a name of a loaded plugin"]);
+    looks(&world);
 }
 
 #[test]
@@ -106,6 +154,10 @@ fn changed_or_dropped_file_in_the_folder_runs_nothing() {
     fs::write(&own, plugin("peek")).unwrap();
     let ran = program(&world, &["call", "peek"]).run().exits_with(4);
     ran.stderr_contains(&["is not approved", "`palisade update git` fetches the approved file"]);
+    fs::write(&own, "damaged").unwrap();
+    let advice = "has changed since it was installed (`palisade update git` fetches the approved";
+    program(&world, &["list"]).run().exits_with(0).stderr_contains(&[advice]);
+    fs::write(&own, plugin("peek")).unwrap();
     let _ = program(&world, &["call", "look"]).run().exits_with(3);
     let _ = program(&world, &["call", "look", "--locked"]).run().exits_with(3);
     // It cannot be approved under the name of other bytes, and is fetched again.
@@ -251,7 +303,9 @@ fn revoked_plugin_stays_revoked_when_it_is_removed() {
     assert!(ran.stdout.contains("Its bytes stay revoked."), "{ran:?}");
     assert!(files(&world).is_empty());
     add(&world, path).run().exits_with(4).stderr_contains(&["revoked"]);
-    let _ = add(&world, path).args(["--name", "other"]).run().exits_with(4);
+    let ran = add(&world, path).args(["--name", "other"]).run().exits_with(4);
+    assert!(ran.stdout.contains("its bytes were revoked as the plugin `git`"), "{ran:?}");
+    ran.stderr_contains(&["its bytes were revoked as the plugin `git`"]);
 }
 
 #[test]
@@ -265,6 +319,20 @@ fn grants_are_told_when_their_bytes_go() {
     ran.stderr_contains(&["it had the grant `env LANG`", "give it again"]);
     let ran = program(&world, &["remove", "git"]).run().exits_with(0);
     ran.stderr_contains(&["`palisade grant git revoke` takes its grants back"]);
+}
+
+#[test]
+fn grants_of_another_name_are_told_when_the_bytes_go() {
+    let world = World::new();
+    let path = file(&world, "git.wasm", &plugin("look"));
+    let _ = program(&world, &["grant", path.to_str().unwrap(), "env", "LANG"]).run().exits_with(0);
+    let _ = add(&world, path.to_str().unwrap()).args(["--name", "own"]).run().exits_with(0);
+    let ran = program(&world, &["remove", "own"]).run().exits_with(0);
+    ran.stderr_contains(&["it had the grant `env LANG`; `palisade grant git revoke` takes"]);
+    let _ = program(&world, &["grant", "git", "revoke"]).run().exits_with(0);
+    let _ = add(&world, path.to_str().unwrap()).args(["--name", "own"]).run().exits_with(0);
+    let ran = program(&world, &["remove", "own"]).run().exits_with(0);
+    assert!(!ran.stderr.contains("grant"), "{ran:?}");
 }
 
 #[test]

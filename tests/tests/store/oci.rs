@@ -3,7 +3,9 @@
 
 use crate::registry::{PASSWORD, Registry};
 use crate::server::{Reply, Server};
-use crate::{add, file, files, keys, lock_text, looks, plugin, program, signature, trust};
+use crate::{
+    add, file, files, keys, lock_text, looks, plugin, program, signature, trust, versioned,
+};
 use palisade_tests::program::Ran;
 use palisade_tests::{Program, World};
 use serde_json::Value;
@@ -37,6 +39,34 @@ fn published_plugin_is_added_by_tag_and_by_digest() {
     let pinned = registry.at(&format!("me/git@{manifest}"));
     let _ = add(&world, &pinned).args(["--name", "pinned"]).run().exits_with(0);
     assert_eq!(files(&world).len(), 2);
+}
+
+#[test]
+fn later_tag_of_the_repository_updates_the_plugin() {
+    let world = World::new();
+    let registry = Registry::start();
+    let tag = |tag: &str| registry.at(&format!("me/git:{tag}"));
+    for version in ["1.9.0", "1.10.0"] {
+        let _ = publish(&world, &versioned(version), &tag(version)).run().exits_with(0);
+    }
+    let _ = add(&world, &tag("1.9.0")).run().exits_with(0);
+    let ran = add(&world, &tag("1.10.0")).run().exits_with(0);
+    assert!(ran.stdout.contains("it has changed since it was approved"), "{ran:?}");
+    assert!(ran.stdout.contains("`git` is approved and updated"), "{ran:?}");
+    let text = lock_text(&world);
+    assert_eq!(text.matches("[[plugin]]").count(), 1, "{text}");
+    assert!(text.contains(&format!("source = \"{}\"", tag("1.10.0"))), "{text}");
+    looks(&world);
+    let ran = add(&world, &tag("1.9.0")).run().exits_with(4);
+    ran.stderr_contains(&["this is 1.9.0, and 1.10.0 was approved before"]);
+    assert_eq!((lock_text(&world), files(&world).len()), (text, 1));
+    let other = registry.at("you/git:2.0.0");
+    let _ = publish(&world, &versioned("2.0.0"), &other).run().exits_with(0);
+    add(&world, &other).run().exits_with(2).stderr_contains(&["`git` is installed from"]);
+    // A revocation stops the next tag as well.
+    let _ = publish(&world, &versioned("1.11.0"), &tag("1.11.0")).run().exits_with(0);
+    let _ = program(&world, &["revoke", "git"]).run().exits_with(0);
+    add(&world, &tag("1.11.0")).run().exits_with(4).stderr_contains(&["with `palisade add`"]);
 }
 
 #[test]
@@ -136,6 +166,29 @@ fn registry_with_tokens_gets_the_credentials_of_its_own_and_nobody_sees_them() {
     looks(&world);
     for secret in [PASSWORD, auth, "a-token"] {
         assert!(!lock_text(&world).contains(secret));
+    }
+}
+
+#[test]
+fn registry_that_repeats_credentials_is_not_quoted() {
+    let world = World::new();
+    for status in [403, 500] {
+        let server = Server::start(move |request| {
+            let authorization = request.head.lines().find(|it| it.starts_with("authorization:"));
+            match authorization {
+                None => Reply::new(401, "").with("www-authenticate", "Basic realm=\"x\""),
+                Some(line) => Reply::new(status, format!("denied: {line}")),
+            }
+        });
+        let to = format!("oci://{}/git:1", server.authority());
+        for program in [add(&world, &to), publish(&world, &plugin("look"), &to)] {
+            let program = program.env("PALISADE_REGISTRY", server.authority());
+            let program = program.env("PALISADE_REGISTRY_USER", "me");
+            let ran = program.env("PALISADE_REGISTRY_PASSWORD", PASSWORD).run();
+            assert!(ran.code != 0 && ran.stderr.contains(&status.to_string()), "{ran:?}");
+            assert!(!ran.stderr.to_lowercase().contains("basic"), "{ran:?}");
+        }
+        assert!(server.requests().iter().any(|it| it.head.contains("authorization: basic")));
     }
 }
 

@@ -1,6 +1,6 @@
 //! The installation of a plugin: fetched, looked at, asked about, put in its place, and approved.
 
-use super::approve::{Asking, ask_for, review};
+use super::approve::{Asking, ask_for, name_clash_of_incoming, review};
 use super::args::Common;
 use super::exit::{Exit, Failure};
 use super::{grants, output, setup, trust};
@@ -12,7 +12,7 @@ use palisade_store::{
     CredentialsOf, Fetched, InstallError, InstallFolder, PluginName, Source, SourceError, Staged,
     TransferError, fetch,
 };
-use palisade_trust::{Entry, Locator, Lock, LockedPlugins, Review, State};
+use palisade_trust::{Entry, Locator, Lock, LockedPlugins, Review, State, shell_word};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -71,16 +71,23 @@ impl<'a> Installing<'a> {
         Ok(fetch(&self.network, source, &self.credentials)?)
     }
 
-    /// Lets a fetched plugin describe itself, in an empty sandbox.
+    /// Lets a fetched plugin describe itself, in an empty sandbox. It is compared with the one of
+    /// its name that was installed from `former`, if there is one, and else from its own source.
     pub(super) fn look(
         &self,
         name: &PluginName,
         source: &Source,
+        former: Option<&str>,
         fetched: &Fetched,
     ) -> Result<Looked, Failure> {
         let staged = self.folder.stage(name, fetched)?;
         let locked = LockedPlugins::open(&self.lock_path)?;
-        let locked = Arc::new(locked.incoming(staged.folder(), source.to_string()));
+        let locked = locked.incoming(staged.folder(), source.to_string());
+        let locked = match former {
+            Some(former) => locked.following(former),
+            None => locked,
+        };
+        let locked = Arc::new(locked);
         let builder = setup::to_look(self.common, &self.settings)?;
         let host = builder.plugins(staged.folder()).approvals(locked.clone()).build()?;
         let found = host.unapproved().into_iter().chain(host.plugins()).next();
@@ -100,7 +107,7 @@ impl<'a> Installing<'a> {
     pub(super) fn install(&self, asking: &Asking<'_>, looked: &Looked) -> Result<Exit, Failure> {
         let exit = match looked.review.state {
             State::Approved if looked.review.obstacles().is_empty() => Exit::Ok,
-            _ => ask_for(self.common, asking, &looked.plugin, &looked.review)?,
+            _ => self.ask(asking, looked)?,
         };
         if exit != Exit::Ok {
             return Ok(exit);
@@ -110,6 +117,17 @@ impl<'a> Installing<'a> {
         looked.review.approve(&self.lock_path)?;
         self.folder.clean(&self.lock()?)?;
         Ok(Exit::Ok)
+    }
+
+    /// Asks about a plugin, with the loaded plugins whose names it has.
+    fn ask(&self, asking: &Asking<'_>, looked: &Looked) -> Result<Exit, Failure> {
+        let (plugin, folder) = (&looked.plugin, looked.staged.folder());
+        let clash = name_clash_of_incoming(self.common, &self.settings, plugin, folder)?;
+        let asking = asking.with_clash(clash.as_ref());
+        match asking.refusal() {
+            Some(exit) => Ok(exit),
+            None => ask_for(self.common, &asking, plugin, &looked.review),
+        }
     }
 
     /// Restores the file of a plugin that the lock has. Nothing else changes.
@@ -137,31 +155,29 @@ impl<'a> Installing<'a> {
         Ok(())
     }
 
-    /// Tells of the grants that a plugin had by its bytes.
-    pub(super) fn tell_grants(&self, name: &str, advice: &str) -> Result<(), Failure> {
-        let is_bound = |entry: &PluginEntry| matches!(entry.holder, Holder::Digest(_));
-        for grant in self.grants_of(name, is_bound)? {
-            output::note(&format!("it had the grant `{grant}`; {advice}"));
+    /// Tells of the grants of a removed plugin: those of its bytes under every name, those of its
+    /// earlier bytes, and those of its signer. They stay.
+    pub(super) fn tell_lasting_grants(&self, removed: &Entry) -> Result<(), Failure> {
+        let advice = |plugin: &str| {
+            let plugin = shell_word(&shown(plugin));
+            format!("`palisade grant {plugin} revoke` takes its grants back")
+        };
+        let has_name = |entry: &PluginEntry| entry.plugin == removed.name;
+        let is_bound = |entry: &PluginEntry| match &entry.holder {
+            Holder::Digest(digest) => *digest == removed.digest || has_name(entry),
+            Holder::Signer(_) | Holder::Shipped => false,
+        };
+        for grant in grants::given(self.common, is_bound)? {
+            let (rule, advice) = (&grant.rule, advice(&grant.plugin));
+            output::note(&format!("it had the grant `{rule}`; {advice}"));
+        }
+        let is_of_signer =
+            |entry: &PluginEntry| has_name(entry) && matches!(entry.holder, Holder::Signer(_));
+        for grant in grants::given(self.common, is_of_signer)? {
+            let (rule, advice) = (&grant.rule, advice(&grant.plugin));
+            output::note(&format!("its signer has the grant `{rule}`, which stays; {advice}"));
         }
         Ok(())
-    }
-
-    /// Tells of the grants of a removed plugin that were given to its signer, and stay.
-    pub(super) fn tell_lasting_grants(&self, name: &str, advice: &str) -> Result<(), Failure> {
-        let is_of_signer = |entry: &PluginEntry| matches!(entry.holder, Holder::Signer(_));
-        for grant in self.grants_of(name, is_of_signer)? {
-            output::note(&format!("its signer has the grant `{grant}`, which stays; {advice}"));
-        }
-        Ok(())
-    }
-
-    /// Returns the grants of a plugin that are meant, as a person reads them.
-    fn grants_of(
-        &self,
-        name: &str,
-        is_meant: impl Fn(&PluginEntry) -> bool,
-    ) -> Result<Vec<String>, Failure> {
-        grants::of_plugin(self.common, name, is_meant)
     }
 }
 

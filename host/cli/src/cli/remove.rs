@@ -29,8 +29,6 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     installing.remove(entry)?;
     let stays = if entry.revoked.is_some() { " Its bytes stay revoked." } else { "" };
     output::text(&output::prose(&format!("`{name}` is removed.{stays}")))?;
-    let advice = format!("`palisade grant {name} revoke` takes its grants back");
-    installing.tell_grants(&args.plugin, &advice)?;
-    installing.tell_lasting_grants(&args.plugin, &advice)?;
+    installing.tell_lasting_grants(entry)?;
     Ok(Exit::Ok)
 }

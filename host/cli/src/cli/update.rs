@@ -4,8 +4,8 @@ use super::approve::{Asking, Occasion, remedy_for, shown as review_shown, stops}
 use super::args::{Common, Update as Args};
 use super::exit::{Exit, Failure};
 use super::installing::{Installing, Looked, shown};
-use super::output;
 use super::wrap::columns;
+use super::{grants, output};
 use palisade::tool::text::visible;
 use palisade_store::{Fetched, PluginName, Source};
 use palisade_trust::{Entry, Lock, State};
@@ -59,7 +59,7 @@ fn one(
         return restore(installing, entry, &name, &source, args);
     }
     let fetched = installing.fetch(&source)?;
-    let looked = installing.look(&name, &source, &fetched)?;
+    let looked = installing.look(&name, &source, Some(&entry.source), &fetched)?;
     let is_missing = !installing.has_file(entry);
     let is_same = looked.review.state == State::Approved;
     let of = visible(&entry.source);
@@ -105,10 +105,10 @@ fn changed(
     let exit = installing.install(&asking, looked)?;
     if exit == Exit::Ok {
         say(&format!("`{name}` is updated."))?;
-        if entry.digest != looked.review.entry.digest {
-            let advice = "grants are for the bytes that they were given to: give it again if you still mean it";
-            installing.tell_grants(&entry.name, advice)?;
-        }
+        grants::tell_of_former(common, &looked.review);
+        output::note(
+            "a running `palisade serve --watch` takes it up; without --watch, `serve` refuses its calls until it is started again",
+        );
     }
     Ok(exit)
 }
