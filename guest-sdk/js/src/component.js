@@ -3,7 +3,7 @@
 import { Context } from './context.js';
 import { DefinitionError, ToolError, fromThrown } from './errors.js';
 import { useFiles } from './files.js';
-import { defineGlobals } from './globals.js';
+import { defineGlobals, forgetRandomness } from './globals.js';
 import { stringify } from './output.js';
 import { located } from './positions.js';
 import { allTools, argumentsOf, toolNamed } from './tool.js';
@@ -18,8 +18,9 @@ export function prepare(host, wasi) {
   useFiles(new Workspace(wasi.preopens));
 }
 
-/** Returns the interface of the contract. */
+/** Returns the interface of the contract. Runs after the author's modules. */
 export function serve(host) {
+  forgetRandomness();
   if (allTools().length === 0) throw new DefinitionError('no tool is defined: call tool({ … })');
   const definitions = allTools().map((tool) => tool.definition);
   return { definitions: () => definitions, execute: (call) => execute(call, host) };
@@ -44,9 +45,8 @@ function report(thrown, host) {
   const level = isMeant ? 'debug' : 'error';
   for (let error = thrown; error !== undefined; error = error?.cause) {
     const stack = error?.stack ? located(`${error}\n${error.stack}`.trimEnd()) : String(error);
-    for (let at = 0; at < stack.length; at += MAX_MESSAGE) {
-      host.log(level, stack.slice(at, at + MAX_MESSAGE));
-    }
+    // A log has one line for each message.
+    for (const line of stack.split('\n')) host.log(level, line.slice(0, MAX_MESSAGE));
   }
 }
 

@@ -1,6 +1,7 @@
 /** The context of a call: its properties, and the messages that a tool can send to the host. */
 
 import { Cancelled } from './errors.js';
+import { shown } from './globals.js';
 import { located } from './positions.js';
 
 /**
@@ -22,7 +23,7 @@ export class Context {
 
   /** Writes to the host's log, under the ID of the call. The model does not see it. */
   log(level, message) {
-    this.#host.log(level, located(String(message)));
+    this.#host.log(level, located(shown(message)));
   }
 
   /** Logs a detail for debugging the tool. */

@@ -54,15 +54,29 @@ export const files = {
   remove: (path) => backend.get().remove(path),
   /** Renames a file or a directory. */
   rename: (from, to) => backend.get().rename(from, to),
-  /** Returns the files below a directory, by their paths, at any depth. */
-  walk: (path = '.') => [...walk(path)],
+  /**
+   * Returns the files below a directory, by their paths, at any depth. Links, directories that the
+   * tool may not read, and what has a name of `skip` are left out.
+   */
+  walk: (path = '.', { skip = [] } = {}) => [...walk(path, files.list(path), new Set(skip))],
 };
 
-function* walk(directory) {
-  for (const { name, type } of files.list(directory)) {
+function* walk(directory, entries, skip) {
+  for (const { name, type } of entries) {
     const path = directory === '.' || directory === '' ? name : `${directory}/${name}`;
-    if (type === 'directory') yield* walk(path);
+    if (skip.has(name)) continue;
+    if (type === 'directory') yield* walk(path, readable(path), skip);
     else if (type === 'file') yield path;
+  }
+}
+
+/** Returns the entries of a directory, and none of one that the tool may not read. */
+function readable(path) {
+  try {
+    return files.list(path);
+  } catch (error) {
+    if (error?.kind === 'permission-denied') return [];
+    throw error;
   }
 }
 

@@ -13,7 +13,26 @@ export function defineGlobals(log, randomBytes) {
   globalThis.structuredClone ??= (value) => (value === undefined ? value : JSON.parse(JSON.stringify(value)));
   globalThis.crypto ??= cryptoWith(randomBytes);
   // The engine's own generator has its state from the build, and so repeats itself in every call.
-  Math.random = randomWith(randomBytes);
+  Math.random = () => random(randomBytes);
+}
+
+/** Forgets the randomness of the build, so that no call begins with it. */
+export function forgetRandomness() {
+  pool = new Uint32Array(0);
+  at = 0;
+}
+
+let pool = new Uint32Array(0);
+let at = 0;
+
+function random(randomBytes) {
+  if (at + 2 > pool.length) {
+    pool = new Uint32Array(randomBytes(256).slice().buffer);
+    at = 0;
+  }
+  const [high, low] = [pool[at] >>> 5, pool[at + 1] >>> 6];
+  at += 2;
+  return (high * 2 ** 26 + low) / 2 ** 53;
 }
 
 function consoleTo(log) {
@@ -22,7 +41,8 @@ function consoleTo(log) {
   return { ...made, trace: at('debug'), group() {}, groupEnd() {}, time() {}, timeEnd() {}, assert() {} };
 }
 
-function shown(value) {
+/** Returns a value as a text of the log. */
+export function shown(value) {
   if (typeof value === 'string') return value;
   if (value instanceof Error) return value.stack ? `${value}\n${value.stack}` : String(value);
   try {
@@ -30,20 +50,6 @@ function shown(value) {
   } catch {
     return String(value);
   }
-}
-
-function randomWith(randomBytes) {
-  let pool = new Uint32Array(0);
-  let at = 0;
-  return () => {
-    if (at + 2 > pool.length) {
-      pool = new Uint32Array(randomBytes(256).slice().buffer);
-      at = 0;
-    }
-    const [high, low] = [pool[at] >>> 5, pool[at + 1] >>> 6];
-    at += 2;
-    return (high * 2 ** 26 + low) / 2 ** 53;
-  };
 }
 
 function cryptoWith(randomBytes) {

@@ -4,6 +4,13 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { NotFound, PermissionDenied, ToolError } from './errors.js';
 
+const REASONS = {
+  EISDIR: 'is a directory',
+  ENOTDIR: 'is not a directory',
+  ENOTEMPTY: 'the directory is not empty',
+  EEXIST: 'exists already',
+};
+
 /** A directory of the machine as the workspace. Paths outside of it are refused. */
 export class Directory {
   #root;
@@ -71,7 +78,7 @@ function fileError(error, name) {
   if (['EACCES', 'EPERM', 'EROFS'].includes(error.code)) {
     return new PermissionDenied(`${name}: the operation is not permitted`);
   }
-  return new ToolError(`${name}: ${error.message}`);
+  return new ToolError(`${name}: ${REASONS[error.code] ?? error.message}`);
 }
 
 function kind(entry) {

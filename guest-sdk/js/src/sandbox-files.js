@@ -8,6 +8,8 @@ const REASONS = {
   'no-entry': 'no such file or directory',
   'not-directory': 'is not a directory',
   'is-directory': 'is a directory',
+  // Of a descriptor that was just opened: only a directory can be neither read nor written.
+  'bad-descriptor': 'is a directory',
   'not-empty': 'the directory is not empty',
   exist: 'exists already',
   quota: 'the limit of the workspace is reached',
@@ -18,6 +20,8 @@ const DENIED = ['access', 'not-permitted', 'read-only'];
 /** The workspace of a call. */
 export class Workspace {
   #preopens;
+  // A call has few handles, and an instance runs one call.
+  #root;
 
   constructor(preopens) {
     this.#preopens = preopens;
@@ -45,12 +49,13 @@ export class Workspace {
 
   list(path) {
     return this.#with(path, { directory: true }, { read: true }, (directory) => {
-      const entries = directory.readDirectory();
-      const names = [];
-      for (let entry; (entry = entries.readDirectoryEntry()); ) {
-        names.push({ name: entry.name, type: kind(entry.type) });
-      }
-      return names;
+      return using(directory.readDirectory(), (entries) => {
+        const names = [];
+        for (let entry; (entry = entries.readDirectoryEntry()); ) {
+          names.push({ name: entry.name, type: kind(entry.type) });
+        }
+        return names;
+      });
     });
   }
 
@@ -80,24 +85,26 @@ export class Workspace {
 
   /** Opens a file, and closes it afterwards. */
   #with(path, open, flags, use) {
-    return this.#at(path, (root) => {
-      const file = root.openAt(FOLLOW, path, open, flags);
-      try {
-        return use(file);
-      } finally {
-        file[Symbol.dispose]?.();
-      }
-    });
+    return this.#at(path, (root) => using(root.openAt(FOLLOW, path, open, flags), use));
   }
 
   #at(path, use) {
-    const [first] = this.#preopens();
-    if (!first) throw new PermissionDenied(`${path}: a tool of class none has no files`);
+    this.#root ??= this.#preopens()[0]?.[0];
+    if (!this.#root) throw new PermissionDenied(`${path}: a tool of class none has no files`);
     try {
-      return use(first[0]);
+      return use(this.#root);
     } catch (thrown) {
       throw fileError(thrown, path);
     }
+  }
+}
+
+/** Uses a handle of the host, and releases it. */
+function using(handle, use) {
+  try {
+    return use(handle);
+  } finally {
+    handle[Symbol.dispose]?.();
   }
 }
 

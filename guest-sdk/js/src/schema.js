@@ -25,7 +25,7 @@ export class Type {
     const copy = new Type({ ...this.#schema, ...keywords }, holds ? checked : read);
     copy.#isOptional = this.#isOptional;
     copy.#default = this.#default;
-    return copy;
+    return copy.#sound();
   }
 
   /** The meaning of the value, for the model. */
@@ -45,7 +45,7 @@ export class Type {
     const copy = this.with({ default: value });
     copy.#isOptional = true;
     copy.#default = value;
-    return copy;
+    return copy.#sound();
   }
 
   /** The least number, length or count. */
@@ -62,8 +62,10 @@ export class Type {
 
   /** A regular expression that the host checks, in the common subset of dialects. */
   pattern(pattern) {
-    const source = pattern instanceof RegExp ? pattern.source : pattern;
-    return this.with({ pattern: source });
+    const { source, flags } = pattern instanceof RegExp ? pattern : { source: pattern, flags: '' };
+    require(/^u?$/.test(flags), `the pattern /${source}/${flags}: a schema has no flags; write both cases, such as [Aa]`);
+    const expression = expressionOf(source);
+    return this.with({ pattern: source }, (v) => expression.test(v), `must match ${source}`);
   }
 
   /** The JSON Schema. */
@@ -83,6 +85,18 @@ export class Type {
       throw new InvalidInput(at, 'is required');
     }
     return this.#read(value, at);
+  }
+
+  /** Checks that the default is a value of the type. */
+  #sound() {
+    if (this.#default === undefined) return this;
+    try {
+      this.#read(this.#default, '');
+    } catch (error) {
+      require(!(error instanceof InvalidInput), `the default ${JSON.stringify(this.#default)}: ${error.reason}`);
+      throw error;
+    }
+    return this;
   }
 
   #measured() {
@@ -207,6 +221,15 @@ function simple(type, name, fits, description) {
 
 function path(keywords, description) {
   return t.string(description).with({ format: 'workspace-path', ...keywords });
+}
+
+/** Returns a pattern as the host reads it, which is by code points where that is possible. */
+function expressionOf(source) {
+  try {
+    return new RegExp(source, 'u');
+  } catch {
+    return new RegExp(source);
+  }
 }
 
 function described(type, description) {

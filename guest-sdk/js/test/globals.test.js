@@ -6,11 +6,13 @@ import { randomFillSync } from 'node:crypto';
 
 /** Runs the module in a global scope like QuickJS's, which has none of what it defines. */
 function bare() {
-  const source = readFileSync(new URL('../src/globals.js', import.meta.url), 'utf8').replace('export function', 'function');
+  const source = readFileSync(new URL('../src/globals.js', import.meta.url), 'utf8').replaceAll('export function', 'function');
   const logged = [];
-  const scope = vm.createContext({ Uint8Array, Uint32Array, logged, bytes: (n) => randomFillSync(new Uint8Array(n)) });
+  const drawn = [];
+  const bytes = (n) => (drawn.push(n), randomFillSync(new Uint8Array(n)));
+  const scope = vm.createContext({ Uint8Array, Uint32Array, logged, bytes });
   vm.runInContext(`${source}\ndelete globalThis.console;\ndefineGlobals((level, text) => logged.push([level, text]), bytes);`, scope);
-  return { scope, logged, run: (code) => vm.runInContext(code, scope) };
+  return { scope, logged, drawn, run: (code) => vm.runInContext(code, scope) };
 }
 
 test('text is encoded and decoded as Node does', () => {
@@ -49,4 +51,13 @@ test('random numbers come from the call', () => {
   assert.ok(numbers.every((n) => n >= 0 && n < 1));
   assert.equal(new Set(numbers).size, 1000);
   assert.match(run('crypto.randomUUID()'), /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+});
+
+test('a call does not go on with the random numbers of the build', () => {
+  const { run, drawn } = bare();
+  run('Math.random()');
+  const ofTheBuild = drawn.length;
+  run('forgetRandomness()');
+  run('Math.random()');
+  assert.equal(drawn.length, ofTheBuild + 1);
 });

@@ -132,6 +132,18 @@ test('files of the workspace are read, written and listed', () => {
   assert.deepEqual(result.output.filesModified, ['x/c']);
 });
 
+test('a walk leaves out the names that are skipped', () => {
+  const made = make({ sideEffects: 'read', run: () => files.walk('.', { skip: ['lib'] }) });
+  const tree = { a: '', 'lib/b': '', 'c/lib/d': '', 'c/e': '' };
+  assert.deepEqual(call(made, {}, { files: tree }).json, ['a', 'c/e']);
+});
+
+test('a pattern is checked by code points', () => {
+  const made = make({ input: { sign: t.string().pattern(/^.$/) }, run: ({ sign }) => sign });
+  assert.equal(call(made, { sign: '😀' }).text, '😀');
+  assert.throws(() => call(made, { sign: 'ab' }), (error) => error instanceof InvalidInput && error.field === '/sign');
+});
+
 test('errors of files keep their kind and path', () => {
   const made = make({ sideEffects: 'read', input: { path: t.readPath() }, run: ({ path }) => files.readText(path) });
   assert.throws(() => call(made, { path: 'a' }), (e) => e instanceof NotFound && e.message === 'a: no such file or directory');
@@ -189,6 +201,11 @@ test('faulty definitions are refused with the way out', () => {
   refusal({ input: t.string() }, /the input is an object/);
   refusal({ input: { a: 'string' } }, /neither members/);
   refusal({ description: 'x'.repeat(16 * 1024 + 1) }, /more than 16 KiB/);
+  const wrong = (type, message) => assert.throws(type, (error) => error instanceof DefinitionError && message.test(error.message));
+  wrong(() => t.string().pattern(/^a$/i), /a schema has no flags/);
+  wrong(() => t.integer().min(3).default(1), /the default 1: must be at least 3/);
+  wrong(() => t.integer().default(1).min(3), /the default 1: must be at least 3/);
+  wrong(() => t.enum(['x', 'y']).default('z'), /the default "z": must be one of x, y/);
   make({});
   assert.throws(() => make({}), /two tools/);
   assert.ok(call(make({ name: 'limit', description: 'x'.repeat(16 * 1024) })));

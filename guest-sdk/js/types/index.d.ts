@@ -150,8 +150,11 @@ export const files: {
   createDirectory(path: string, options?: { recursive?: boolean }): void;
   remove(path: string): void;
   rename(from: string, to: string): void;
-  /** Returns the files below a directory, by their paths, at any depth. */
-  walk(path?: string): string[];
+  /**
+   * Returns the files below a directory, by their paths, at any depth. Links, directories that the
+   * tool may not read, and what has a name of `skip` are left out.
+   */
+  walk(path?: string, options?: { skip?: string[] }): string[];
 };
 
 export type FileType = 'file' | 'directory' | 'other';

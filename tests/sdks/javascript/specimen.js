@@ -1,6 +1,9 @@
 // One tool for each promise of the SDK: `tests/tests/sdks.rs` builds and calls them.
 import { InvalidInput, ToolError, files, t, tool } from 'palisade-guest';
 
+// Drawn when the plugin is built. No call may go on with what it left.
+Math.random();
+
 tool({
   name: 'words',
   description: 'Counts the words of a file.',
@@ -14,6 +17,20 @@ tool({
     ctx.emit('counting');
     const longest = words.reduce((longest, word) => (word.length > longest.length ? word : longest), '');
     return { words: words.length, longest };
+  },
+});
+
+tool({
+  name: 'survey',
+  description: 'Counts the files in all directories.',
+  sideEffects: 'read',
+  input: { skip: t.array(t.string()).default([]) },
+  run({ skip }) {
+    const found = files.walk('.', { skip });
+    for (const path of found) {
+      if (!files.exists(path) || files.stat(path).size !== files.readText(path).length) throw new ToolError(path);
+    }
+    return `${found.length} files`;
   },
 });
 

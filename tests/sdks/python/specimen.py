@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass
+from pathlib import Path
 
 from palisade_guest import Context, InvalidInput, ReadPath, ToolError, WritePath, tool
 
@@ -25,6 +26,16 @@ def words(path: ReadPath, ctx: Context) -> Words:
     ctx.progress(1, 2, "half")
     ctx.emit("counting")
     return Words(len(found), max(found, key=len, default=""))
+
+
+@tool(side_effects="read")
+def survey() -> str:
+    """Counts the files in all directories."""
+    found = [path for path in Path().rglob("*") if path.is_file()]
+    for path in found:
+        if not path.exists() or path.stat().st_size != len(path.read_text()):
+            raise ToolError(str(path))
+    return f"{len(found)} files"
 
 
 @tool(side_effects="read")

@@ -22,6 +22,7 @@ pub(crate) fn are_kept(plugin: &Path, crash: &Crash) {
     result_log_progress_and_stream_arrive(&world);
     errors_are_clean(&world, crash);
     class_is_enforced(&world);
+    files_of_a_large_tree_are_read(plugin);
 }
 
 /// Checks that a tool returns different random numbers, although its memory begins as it was built.
@@ -76,6 +77,16 @@ fn errors_are_clean(world: &World, crash: &Crash) {
     let shown = program(world, "fail", &json!({"how": "crash"})).args(["--json"]).run().json();
     let message = shown["error"]["message"].as_str().unwrap().to_owned();
     assert!(message.starts_with(crash.shown) && !message.contains('\n'), "{message}");
+}
+
+/// A call has 256 handles: an SDK releases those of each operation.
+fn files_of_a_large_tree_are_read(plugin: &Path) {
+    let world = World::new();
+    world.install("specimen", &std::fs::read(plugin).unwrap());
+    for directory in 0..300 {
+        world.file(&format!("{directory}/deeper/a.txt"), "one\n");
+    }
+    assert_eq!(call(&world, "survey", &json!({})).exits_with(0).stdout, "300 files");
 }
 
 fn class_is_enforced(world: &World) {
