@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* The canonical form of the contract, as `wit/types.wit` declares it. On wasm32, the layout of
  * these structures is that of the component model's ABI. */
@@ -167,9 +168,16 @@ char *palisade_quote(const char *text) {
 }
 
 char *palisade_read_file(const char *path, size_t *size) {
+    struct stat about;
+    bool is_known = stat(path, &about) == 0;
+    if (is_known && S_ISDIR(about.st_mode)) {
+        errno = EISDIR;
+        return NULL;
+    }
     FILE *file = fopen(path, "rb");
     if (!file) return NULL;
-    size_t length = 0, room = 64 * 1024;
+    /* One byte for the end of the text, and one to see that the file has ended. */
+    size_t length = 0, room = is_known ? (size_t)about.st_size + 2 : 64 * 1024;
     char *data = palisade_alloc(room);
     for (size_t got; (got = fread(data + length, 1, room - 1 - length, file)) > 0;) {
         length += got;
@@ -304,10 +312,10 @@ const char *palisade_json_member(const char *object, const char *name) {
     for (at = palisade__space(at + 1); *at == '"'; at = palisade__space(at + 1)) {
         const char *key = palisade_json_string(at);
         const char *value = palisade__space(palisade__end(at));
-        if (!key || *value != ':') return NULL;
+        if (*value != ':') return NULL;
         value = palisade__space(value + 1);
         const char *end = palisade__end(value);
-        if (strcmp(key, name) == 0) return palisade__slice(value, end);
+        if (key && strcmp(key, name) == 0) return palisade__slice(value, end);
         at = palisade__space(end);
         if (*at != ',') return NULL;
     }
@@ -344,7 +352,10 @@ double palisade_number(const palisade_call *call, const char *name, double absen
 int64_t palisade_integer(const palisade_call *call, const char *name, int64_t absent) {
     const char *json = palisade_member(call, name);
     if (!json || (*json != '-' && (*json < '0' || *json > '9'))) return absent;
-    return strtoll(json, NULL, 10);
+    if (!strpbrk(json, ".eE")) return strtoll(json, NULL, 10); /* The nearest that fits. */
+    double number = strtod(json, NULL);
+    if (number >= 9223372036854775808.0) return INT64_MAX;
+    return number < -9223372036854775808.0 ? INT64_MIN : (int64_t)number;
 }
 
 bool palisade_boolean(const palisade_call *call, const char *name, bool absent) {
@@ -480,9 +491,23 @@ void palisade_emit(const char *chunk) {
 
 bool palisade_cancelled(void) { return palisade__cancelled() != 0; }
 
+/* True if a text of the input has the character U+0000, which would end a string in C too early. */
+static bool palisade__has_zero(const char *json) {
+    for (const char *at = json; (at = strstr(at, "\\u0000")); at++) {
+        const char *escape = at;
+        while (escape > json && escape[-1] == '\\') escape--;
+        if ((at - escape) % 2 == 0) return true;
+    }
+    return false;
+}
+
 static palisade_output palisade__execute(const palisade_call *call) {
     palisade_output out;
     memset(&out, 0, sizeof out);
+    if (palisade__has_zero(call->input)) {
+        palisade_invalid(&out, "", "the input has the character U+0000, which is not accepted");
+        return out;
+    }
     for (size_t at = 0; at < palisade_tool_count; at++) {
         if (strcmp(palisade_tools[at].name, call->tool) == 0) {
             palisade_tools[at].run(call, &out);

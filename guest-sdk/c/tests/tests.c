@@ -89,7 +89,6 @@ static void members_are_read(void) {
 
 static void other_types_count_as_absent(void) {
     SAME(inspected("{\"s\":5,\"n\":\"1\",\"i\":null,\"b\":\"true\"}"), "none|-1|-1|0");
-    SAME(inspected("{\"s\":\"a\\u0000b\"}"), "none|-1|-1|0");
 }
 
 static void broken_json_is_survived(void) {
@@ -99,6 +98,24 @@ static void broken_json_is_survived(void) {
         const char *text = inspected(broken[at]);
         CHECK(strncmp(text, "none|", 5) == 0);
     }
+}
+
+static void zeros_in_the_input_are_refused(void) {
+    const char *const refused[] = {"{\"\\u0000\":1,\"s\":\"a\"}", "{\"s\":\"a\\u0000b\"}",
+                                   "{\"s\":\"\\\\\\u0000\"}"};
+    for (size_t at = 0; at < sizeof refused / sizeof *refused; at++) {
+        palisade_test_result result = palisade_test_call("inspect", refused[at]);
+        SAME(result.error, "invalid-input");
+    }
+    CHECK(strncmp(inspected("{\"s\":\"\\\\u0000\"}"), "\\u0000|", 7) == 0);
+    CHECK(strncmp(inspected("{\"\\ud800\":1,\"s\":\"a\"}"), "a|", 2) == 0);
+}
+
+static void integers_are_the_nearest_that_fit(void) {
+    CHECK(strstr(inspected("{\"i\":1e3}"), "|1000|"));
+    CHECK(strstr(inspected("{\"i\":1.2345678901234568e+22}"), "|9223372036854775807|"));
+    CHECK(strstr(inspected("{\"i\":-1e300}"), "|-9223372036854775808|"));
+    CHECK(strstr(inspected("{\"i\":-12}"), "|-12|"));
 }
 
 static void elements_are_read(void) {
@@ -151,6 +168,7 @@ static void files_are_read_whole(void) {
     CHECK(palisade_write_file("empty", "", 0));
     SAME(palisade_test_call("files", "{\"path\":\"empty\"}").text, "0");
     CHECK(!palisade_write_file("absent/file", "", 0));
+    SAME(palisade_test_call("files", "{\"path\":\".\"}").message, ".: Is a directory");
 }
 
 static void text_that_is_no_utf8_is_replaced(void) {
@@ -168,6 +186,8 @@ int main(void) {
     members_are_read();
     other_types_count_as_absent();
     broken_json_is_survived();
+    zeros_in_the_input_are_refused();
+    integers_are_the_nearest_that_fit();
     elements_are_read();
     blocks_are_returned();
     text_that_is_no_utf8_is_replaced();
