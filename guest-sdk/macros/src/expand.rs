@@ -6,13 +6,19 @@ use quote::{quote, quote_spanned};
 use syn::Result;
 use syn::spanned::Spanned;
 
-use crate::function::Function;
+use crate::function::{Function, Header};
 use crate::options::Options;
 
 /// Expands the attribute. The item is emitted unchanged, even with an error, so that one mistake
 /// causes one message.
 pub(crate) fn tool(options: TokenStream, item: &TokenStream) -> TokenStream {
-    let beside = expand(options, item).unwrap_or_else(|error| error.to_compile_error());
+    let beside = match Header::of(item) {
+        Ok(header) => expand(options, &header).unwrap_or_else(|error| {
+            let (error, stand_in) = (error.to_compile_error(), stand_in(&header));
+            quote!(#error #stand_in)
+        }),
+        Err(error) => error.to_compile_error(),
+    };
     quote! {
         #[allow(clippy::needless_pass_by_value, reason = "a tool owns its arguments")]
         #item
@@ -20,8 +26,39 @@ pub(crate) fn tool(options: TokenStream, item: &TokenStream) -> TokenStream {
     }
 }
 
-fn expand(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
-    let function = Function::parse(item)?;
+/// Returns a type in place of the one that a faulty function cannot have, for `export!`: without it
+/// the compiler would add a message about the type that is missing.
+fn stand_in(header: &Header) -> TokenStream {
+    let (visibility, ident) = (&header.visibility, header.ident());
+    let conditions: Vec<_> = header.conditions().collect();
+    // No other tool has this name: two with the same one would be a second fault.
+    let name = ident.to_string();
+    quote! {
+        #(#conditions)*
+        #[doc(hidden)]
+        #[allow(dead_code, non_camel_case_types, unreachable_pub, reason = "a faulty tool")]
+        #visibility struct #ident {}
+
+        #(#conditions)*
+        impl ::palisade_guest::Tool for #ident {
+            const NAME: &'static str = #name;
+
+            fn definition() -> ::palisade_guest::Definition {
+                ::std::unreachable!()
+            }
+
+            fn execute(
+                _: &str,
+                _: &::palisade_guest::Context,
+            ) -> ::palisade_guest::Result<::palisade_guest::Output> {
+                ::std::unreachable!()
+            }
+        }
+    }
+}
+
+fn expand(options: TokenStream, header: &Header) -> Result<TokenStream> {
+    let function = Function::of(header)?;
     let options = Options::parse(options)?;
     let name = match &options.name {
         Some(name) => name.value(),
@@ -152,6 +189,37 @@ mod tests {
         let expanded = text(quote!(side_effects = "read"), &item);
         assert!(expanded.contains(&item.to_string()));
         assert_eq!(expanded.matches("compile_error").count(), 1);
+        assert!(expanded.contains("impl :: palisade_guest :: Tool for act"), "{expanded}");
+    }
+
+    #[test]
+    fn fault_in_the_body_is_left_to_the_compiler() {
+        let item = quote!(
+            #[doc = " Does it."]
+            fn act() {
+                let x = ;
+            }
+        );
+        let expanded = text(quote!(side_effects = "read"), &item);
+        assert!(!expanded.contains("compile_error"), "{expanded}");
+        assert!(expanded.contains("impl :: palisade_guest :: Tool for act"), "{expanded}");
+    }
+
+    #[test]
+    fn item_without_a_body_is_refused() {
+        for item in [
+            quote!(
+                struct Act;
+            ),
+            quote!(
+                fn act();
+            ),
+        ] {
+            assert_eq!(
+                text(quote!(side_effects = "read"), &item).matches("compile_error").count(),
+                1
+            );
+        }
     }
 
     #[test]

@@ -1,15 +1,56 @@
 //! Parses and checks the function under `#[tool]`.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, FnArg, ItemFn, Result, ReturnType, Signature, Type, Visibility};
+use syn::{Attribute, Error, FnArg, Result, ReturnType, Signature, Type, Visibility};
 
 use crate::description::description;
 use crate::options::check_name;
 
 const ACCEPTED: &str =
     "a tool is a free function: `fn()`, `fn(Args)`, `fn(&Context)` or `fn(Args, &Context)`";
+
+/// A function without its body, which the compiler reads: a fault in it has one message.
+pub(crate) struct Header {
+    /// The attributes, the doc comment among them.
+    attributes: Vec<Attribute>,
+    /// The visibility.
+    pub(crate) visibility: Visibility,
+    signature: Signature,
+}
+
+impl Header {
+    /// Parses the item under the attribute.
+    pub(crate) fn of(item: &TokenStream) -> Result<Self> {
+        syn::parse2(item.clone()).map_err(|_| Error::new(item.span(), ACCEPTED))
+    }
+
+    /// Returns the name of the function.
+    pub(crate) fn ident(&self) -> &Ident {
+        &self.signature.ident
+    }
+
+    /// Returns the `cfg` attributes.
+    pub(crate) fn conditions(&self) -> impl Iterator<Item = &Attribute> {
+        self.attributes.iter().filter(|attribute| attribute.path().is_ident("cfg"))
+    }
+}
+
+impl Parse for Header {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let header = Self {
+            attributes: input.call(Attribute::parse_outer)?,
+            visibility: input.parse()?,
+            signature: input.parse()?,
+        };
+        match input.parse()? {
+            TokenTree::Group(body) if body.delimiter() == Delimiter::Brace => Ok(header),
+            other => Err(Error::new(other.span(), ACCEPTED)),
+        }
+    }
+}
 
 /// The parts of an accepted function that the expansion needs.
 pub(crate) struct Function {
@@ -30,25 +71,20 @@ pub(crate) struct Function {
 }
 
 impl Function {
-    /// Parses the item under the attribute.
-    pub(crate) fn parse(item: &TokenStream) -> Result<Self> {
-        let function: ItemFn =
-            syn::parse2(item.clone()).map_err(|_| Error::new(item.span(), ACCEPTED))?;
-        check(&function.sig)?;
-        let (arguments, context) = parameters(&function.sig)?;
+    /// Checks the function under the attribute.
+    pub(crate) fn of(header: &Header) -> Result<Self> {
+        let signature = &header.signature;
+        check(signature)?;
+        let (arguments, context) = parameters(signature)?;
         Ok(Self {
-            description: description(&function.attrs, function.sig.ident.span())?,
-            conditions: function
-                .attrs
-                .into_iter()
-                .filter(|attribute| attribute.path().is_ident("cfg"))
-                .collect(),
-            visibility: function.vis,
-            returns: match function.sig.output {
+            description: description(&header.attributes, signature.ident.span())?,
+            conditions: header.conditions().cloned().collect(),
+            visibility: header.visibility.clone(),
+            returns: match &signature.output {
                 ReturnType::Default => syn::parse_quote!(()),
-                ReturnType::Type(_, returns) => *returns,
+                ReturnType::Type(_, returns) => (**returns).clone(),
             },
-            ident: function.sig.ident,
+            ident: signature.ident.clone(),
             arguments,
             context,
         })
@@ -153,7 +189,8 @@ mod tests {
 
     /// Parses `function` with a doc comment added.
     fn read(function: &TokenStream) -> Result<Function> {
-        Function::parse(&quote! { #[doc = " Does it."] #function })
+        Header::of(&quote! { #[doc = " Does it."] #function })
+            .and_then(|header| Function::of(&header))
     }
 
     fn refusal(function: &TokenStream) -> String {
