@@ -219,6 +219,16 @@ def test_value_without_json_form_is_an_error():
         call(tool(side_effects="none", name="t", description="T.")(lambda: Image(b"?")))
 
 
+def test_text_that_is_not_unicode_is_an_error_and_replaced_in_messages():
+    for value in ["a\ud800b", {"a\ud800b": 1}]:
+        with pytest.raises(ToolError, match="not Unicode at character"):
+            returning(value)
+    with pytest.raises(ValueError, match="not Unicode at character"):
+        Link("a:b", "\ud800")
+    assert failing(ToolError("no \ud800")).message == "no ?"
+    assert failing(InvalidInput("/a\udc80", "is \ud800")).reason == "is ?"
+
+
 def failing(error: BaseException) -> ToolError:
     def probe():
         """Probes."""
@@ -314,8 +324,8 @@ def test_messages_to_the_host_are_recorded():
         """Works."""
         ctx.debug("a")
         ctx.info("b")
-        ctx.warning("c")
-        ctx.error("d")
+        ctx.warn("c")
+        ctx.error("\ud800d")
         ctx.progress(1, 2, "half")
         ctx.progress(2)
         ctx.emit("x")
@@ -323,7 +333,7 @@ def test_messages_to_the_host_are_recorded():
         return ctx.call_id
 
     result = call(work, call_id="c1")
-    assert result.record.logs == [("debug", "a"), ("info", "b"), ("warn", "c"), ("error", "d")]
+    assert result.record.logs == [("debug", "a"), ("info", "b"), ("warn", "c"), ("error", "?d")]
     assert result.record.progress_reports == [(1.0, 2.0, "half"), (2.0, None, None)]
     assert result.record.emitted == ["x"]
     assert result.text == "c1"

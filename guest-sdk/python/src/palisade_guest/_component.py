@@ -18,6 +18,7 @@ from wit_world import exports
 from wit_world.imports import host, types
 
 from . import _lazy, _output, _trace
+from ._json import replaced
 from ._tool import TOOLS, arguments_of
 from .context import Call, Context
 from .errors import (
@@ -87,7 +88,7 @@ class Host:
     """Sends messages to the host."""
 
     def log(self, level: str, message: str) -> None:
-        for part in _parts(message):
+        for part in _parts(replaced(message)):
             host.log(_LEVELS[level], part)
 
     def progress(self, done: float, total: float | None, message: str | None) -> None:
@@ -105,7 +106,9 @@ def _fail(error: BaseException) -> NoReturn:
     is_meant = isinstance(error, ToolError)
     if not is_meant or error.__cause__ is not None:
         level = "debug" if is_meant else "error"
-        Host().log(level, _trace.shown(error))
+        # Line by line: a log has one line for each message.
+        for line in _trace.shown(error).splitlines():
+            Host().log(level, line)
     shown = from_exception(error)
     if isinstance(shown, Cancelled):
         raise Err(types.ToolError_Cancelled()) from None

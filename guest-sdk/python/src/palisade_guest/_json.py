@@ -19,7 +19,9 @@ def jsonable(value: Any) -> Any:
     """
     if isinstance(value, enum.Enum):
         return jsonable(value.value)
-    if value is None or isinstance(value, (str, bool, int, float)):
+    if isinstance(value, str):
+        return unicode_text(value)
+    if value is None or isinstance(value, (bool, int, float)):
         return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: jsonable(getattr(value, f.name)) for f in dataclasses.fields(value)}
@@ -36,6 +38,27 @@ def jsonable(value: Any) -> Any:
     if isinstance(value, (PurePath, uuid.UUID)):
         return str(value)
     raise TypeError(f"a value of type {type(value).__name__} has no JSON form")
+
+
+def unicode_text(text: str) -> str:
+    """Returns a text that has a form in UTF-8, as the contract demands it.
+
+    Raises:
+        ValueError: The text has a lone surrogate, such as those of `errors="surrogateescape"`.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"a text of the result is not Unicode at character {error.start}; "
+            'decode with `errors="replace"`'
+        ) from None
+    return text
+
+
+def replaced(text: str) -> str:
+    """Replaces lone surrogates: a message never fails."""
+    return text.encode(errors="replace").decode()
 
 
 def _key(key: Any) -> str:

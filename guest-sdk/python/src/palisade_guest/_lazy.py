@@ -14,11 +14,12 @@ from importlib.machinery import PathFinder
 from types import CodeType
 from typing import Any
 
-# Imported by code in C, where no import statement says so.
-_BY_C_CODE = {
+# Imported by code in C, or by a form of the statement that the search does not see.
+_UNSEEN = {
     "datetime": ("_strptime",),
     "time": ("_strptime",),
     "decimal": ("numbers",),
+    "zoneinfo": ("importlib.resources",),
     "codecs": (
         "encodings.ascii",
         "encodings.cp1252",
@@ -53,7 +54,7 @@ _USELESS = {
 
 def import_for_library() -> None:
     """Imports what the loaded modules of the standard library import within functions."""
-    for name, wanted in _BY_C_CODE.items():
+    for name, wanted in _UNSEEN.items():
         if name in sys.modules:
             for module in wanted:
                 attempt(module)

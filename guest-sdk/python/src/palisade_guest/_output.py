@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Union
 
-from ._json import jsonable
+from ._json import jsonable, unicode_text
 
 _MAGIC = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -32,6 +32,9 @@ class Text:
     """Text for the model."""
 
     text: str
+
+    def __post_init__(self) -> None:
+        unicode_text(self.text)
 
 
 @dataclass
@@ -71,6 +74,11 @@ class Resource:
     body: str | bytes
     mime: str | None = None
 
+    def __post_init__(self) -> None:
+        unicode_text(self.uri)
+        if isinstance(self.body, str):
+            unicode_text(self.body)
+
 
 @dataclass
 class Link:
@@ -79,6 +87,9 @@ class Link:
     uri: str
     name: str
     mime: str | None = None
+
+    def __post_init__(self) -> None:
+        unicode_text(self.uri + self.name)
 
 
 Content = Union[Text, Json, Image, Audio, Resource, Link]

@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from ._json import replaced
 from .errors import Cancelled
 
 Level = Literal["trace", "debug", "info", "warn", "error"]
@@ -55,7 +56,7 @@ class Context:
 
     def log(self, level: Level, message: object) -> None:
         """Writes to the host's log, under the ID of the call. The model does not see it."""
-        self._backend.log(level, str(message))
+        self._backend.log(level, replaced(str(message)))
 
     def debug(self, message: object) -> None:
         """Logs a detail for debugging the tool."""
@@ -64,6 +65,10 @@ class Context:
     def info(self, message: object) -> None:
         """Logs information."""
         self.log("info", message)
+
+    def warn(self, message: object) -> None:
+        """Logs a problem that does not stop the tool: `warning` by the name of the level."""
+        self.warning(message)
 
     def warning(self, message: object) -> None:
         """Logs a problem that does not stop the tool."""
@@ -76,7 +81,7 @@ class Context:
     def progress(self, done: float, total: float | None = None, message: str = "") -> None:
         """Reports progress: `done` of `total`, in any unit. Values should grow."""
         self._backend.progress(
-            float(done), None if total is None else float(total), message or None
+            float(done), None if total is None else float(total), replaced(message) or None
         )
 
     def emit(self, chunk: str) -> None:
@@ -84,7 +89,7 @@ class Context:
 
         The model reads only what the tool returns.
         """
-        self._backend.emit(chunk)
+        self._backend.emit(replaced(chunk))
 
     def cancelled(self) -> bool:
         """Returns true if the caller has cancelled the call.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import traceback
 
+from ._json import replaced
+
 _DENIED = {errno.EPERM, errno.EACCES, errno.EROFS, getattr(errno, "ENOTCAPABLE", errno.EPERM)}
 
 
@@ -18,6 +20,7 @@ class ToolError(Exception):
     kind = "failed"
 
     def __init__(self, message: str) -> None:
+        message = replaced(message)
         super().__init__(message)
         self.message = message
 
@@ -34,8 +37,8 @@ class InvalidInput(ToolError):
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(reason)
-        self.field = field
-        self.reason = reason
+        self.field = replaced(field)
+        self.reason = self.message
 
     def __str__(self) -> str:
         return f"{self.field}: {self.reason}" if self.field else self.reason
