@@ -14,6 +14,7 @@ pub use report::{Cost, ImportLine, Report, ToolLine};
 pub(crate) use report::{imports, needs, tools};
 pub use toolchain::{Homes, VARIABLE};
 
+use crate::bounded;
 use crate::component;
 use crate::language::Language;
 use std::fs;
@@ -89,8 +90,5 @@ pub fn build(request: &mut Request<'_>) -> Result<Built, BuildError> {
 fn place(file: &Path, bytes: &[u8]) -> Result<(), BuildError> {
     let directory = file.parent().unwrap_or(file);
     fs::create_dir_all(directory).map_err(|source| BuildError::io("create", directory, source))?;
-    let beside = file.with_extension("wasm.new");
-    fs::write(&beside, bytes)
-        .and_then(|()| fs::rename(&beside, file))
-        .map_err(|source| BuildError::io("write", file, source))
+    bounded::replace(file, bytes).map_err(|source| BuildError::io("write", file, source))
 }

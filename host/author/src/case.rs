@@ -1,5 +1,6 @@
 //! A recorded case: a call with the files before it, its result, and the files that it changed.
 
+use crate::bounded;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use palisade::ToolResult;
@@ -8,15 +9,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 /// Maximum size of the file of a case, in bytes.
-const LARGEST: u64 = 16 << 20;
+pub(crate) const LARGEST: u64 = 16 << 20;
 /// Maximum number of cases of a plugin.
 const MOST: usize = 1_000;
 
-/// Files by their paths in the workspace. Empty directories are not kept.
+/// Files by their paths in the workspace. A directory is kept if it is empty.
 pub type Files = BTreeMap<String, Content>;
 
 /// Changed files by their paths in the workspace, with `None` for a removed one.
@@ -32,6 +33,11 @@ pub enum Content {
     Bytes {
         /// The bytes, in Base64.
         base64: String,
+    },
+    /// An empty directory: `{"entries": []}`.
+    EmptyDirectory {
+        /// Nothing.
+        entries: [(); 0],
     },
 }
 
@@ -72,12 +78,15 @@ impl Content {
         )
     }
 
-    fn bytes(&self) -> io::Result<Vec<u8>> {
+    /// Makes the file, or the directory, at this place.
+    fn write(&self, place: &Path) -> io::Result<()> {
         match self {
-            Self::Text(text) => Ok(text.clone().into_bytes()),
+            Self::Text(text) => fs::write(place, text),
             Self::Bytes { base64 } => {
-                BASE64.decode(base64).map_err(|error| io::Error::other(error.to_string()))
+                let bytes = BASE64.decode(base64);
+                fs::write(place, bytes.map_err(|error| io::Error::other(error.to_string()))?)
             }
+            Self::EmptyDirectory { .. } => fs::create_dir_all(place),
         }
     }
 }
@@ -93,7 +102,7 @@ pub fn write_files(root: &Path, files: &Files) -> io::Result<()> {
         if let Some(parent) = place.parent() {
             fs::create_dir_all(parent)?;
         }
-        fs::write(place, content.bytes()?)?;
+        content.write(&place)?;
     }
     Ok(())
 }
@@ -112,35 +121,87 @@ fn inside(path: &str) -> io::Result<&Path> {
     Ok(path)
 }
 
-/// Reads all files below a directory; links are left out.
+/// What happens to links, pipes and devices below a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OtherEntries {
+    /// They are left out.
+    LeftOut,
+    /// They are refused, since a case cannot have them.
+    Refused,
+}
+
+/// Reads all files below a directory, of at most this many bytes together.
 ///
 /// # Errors
 ///
-/// If a file or a directory cannot be read.
-pub fn read_files(root: &Path) -> io::Result<Files> {
+/// If a file or a directory cannot be read, or if the files are larger.
+pub fn read_files(root: &Path, most: u64, others: OtherEntries) -> io::Result<Files> {
     let mut files = Files::new();
+    let mut left = most;
+    let too_large = |path: &Path| {
+        let path = visible(&path.display().to_string());
+        io::Error::other(format!("its files have more than {most} bytes together, with `{path}`"))
+    };
     let mut waiting = vec![PathBuf::new()];
     while let Some(directory) = waiting.pop() {
+        let mut is_empty = !directory.as_os_str().is_empty();
         for entry in fs::read_dir(root.join(&directory))? {
+            is_empty = false;
             let entry = entry?;
             let (kind, path) = (entry.file_type()?, directory.join(entry.file_name()));
             if kind.is_dir() {
                 waiting.push(path);
             } else if kind.is_file() {
-                let content = Content::of(fs::read(entry.path())?);
-                files.insert(path.to_string_lossy().into_owned(), content);
+                // A sparse file is large without taking space.
+                if entry.metadata()?.len() > left {
+                    return Err(too_large(&path));
+                }
+                let bytes = bounded::read(&entry.path(), left)?;
+                left -= bytes.len() as u64;
+                files.insert(name_of(&path, others)?, Content::of(bytes));
+            } else if others == OtherEntries::Refused {
+                let path = visible(&path.display().to_string());
+                return Err(io::Error::other(format!(
+                    "`{path}` is neither a file nor a directory, and a case has no others"
+                )));
             }
+        }
+        if is_empty {
+            let entries = Content::EmptyDirectory { entries: [] };
+            files.insert(name_of(&directory, others)?, entries);
         }
     }
     Ok(files)
 }
 
+/// Returns the name of a file in a case, which is text.
+fn name_of(path: &Path, others: OtherEntries) -> io::Result<String> {
+    match (path.to_str(), others) {
+        (Some(name), _) => Ok(name.to_owned()),
+        (None, OtherEntries::LeftOut) => Ok(path.to_string_lossy().into_owned()),
+        (None, OtherEntries::Refused) => {
+            let path = visible(&path.display().to_string());
+            Err(io::Error::other(format!("the name `{path}` is not UTF-8, as a case needs it")))
+        }
+    }
+}
+
 /// Returns what changed from `before` to `after`.
 #[must_use]
 pub fn changes(before: &Files, after: &Files) -> Changes {
-    let removed = before.keys().filter(|path| !after.contains_key(*path));
-    let removed = removed.map(|path| (path.clone(), None));
-    let written = after.iter().filter(|(path, content)| before.get(*path) != Some(content));
+    // A directory that got its first file, or lost its last one, is still there.
+    let is_still_there = |path: &str, content: &Content, then: &Files| {
+        let below = format!("{path}/");
+        matches!(content, Content::EmptyDirectory { .. })
+            && then.range(below.clone()..).next().is_some_and(|(path, _)| path.starts_with(&below))
+    };
+    let removed = before.iter().filter(|(path, content)| {
+        !after.contains_key(*path) && !is_still_there(path, content, after)
+    });
+    let removed = removed.map(|(path, _)| (path.clone(), None));
+    let written = after.iter().filter(|(path, content)| {
+        before.get(*path) != Some(content) && !is_still_there(path, content, before)
+    });
     removed.chain(written.map(|(path, content)| (path.clone(), Some(content.clone())))).collect()
 }
 
@@ -167,14 +228,13 @@ pub fn read_all(directory: &Path) -> io::Result<Vec<Named>> {
 }
 
 fn read(path: &Path) -> Result<Case, String> {
-    let mut text = String::new();
-    let read = fs::File::open(path)
-        .and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text))
-        .map_err(|error| error.to_string())?;
-    if read as u64 > LARGEST {
-        return Err(format!("it is larger than {LARGEST} bytes"));
-    }
-    serde_json::from_str(&text).map_err(|error| error.to_string())
+    let text = bounded::read_text(path, LARGEST).map_err(|error| error.to_string())?;
+    serde_json::from_str(&text).map_err(|error| match error.classify() {
+        serde_json::error::Category::Data => format!(
+            "it is no case: {error}; a case has `tool`, `input`, `workspace`, `result` and `changes`, and a file is a text or {{\"base64\": …}}"
+        ),
+        _ => error.to_string(),
+    })
 }
 
 /// Returns the members of a result that a case keeps: those that the next run repeats.
@@ -226,13 +286,32 @@ fn differs(at: &str, expected: &Value, actual: &Value) -> Option<String> {
                 differs(&at, value, actual.get(key).unwrap_or(&Value::Null))
             })
         }
+        (Value::Array(expected), Value::Array(actual)) if expected.len() == actual.len() => {
+            let mut pairs = expected.iter().zip(actual).enumerate();
+            pairs.find_map(|(index, (expected, actual))| {
+                differs(&format!("{at}[{index}]"), expected, actual)
+            })
+        }
         _ if expected == actual => None,
-        _ => Some(format!("`{at}` is {}, and was {}", brief(actual), brief(expected))),
+        _ => {
+            let (was, is) = (expected.to_string(), actual.to_string());
+            let from = beginning(&was, &is);
+            Some(format!("`{at}` is {}, and was {}", shown(&is, from), shown(&was, from)))
+        }
     }
 }
 
-fn brief(value: &Value) -> String {
-    palisade::tool::text::elided(&value.to_string(), 160)
+/// Returns the place from which two texts are shown, in bytes: a little before they differ.
+fn beginning(one: &str, other: &str) -> usize {
+    const BEFORE: usize = 40;
+    let same = one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
+    if same <= 2 * BEFORE { 0 } else { one.floor_char_boundary(same - BEFORE) }
+}
+
+fn shown(text: &str, from: usize) -> String {
+    let before = if from == 0 { "" } else { "… " };
+    let rest = text.get(from..).unwrap_or_default();
+    format!("{before}{}", palisade::tool::text::elided(rest, 160))
 }
 
 #[cfg(test)]
@@ -246,10 +325,22 @@ mod tests {
         let files = Files::from([
             ("a/b.txt".to_owned(), Content::of(b"text".to_vec())),
             ("bytes".to_owned(), Content::of(vec![0, 159, 146, 150])),
+            ("empty".to_owned(), Content::EmptyDirectory { entries: [] }),
         ]);
         write_files(root.path(), &files).unwrap();
-        assert_eq!(read_files(root.path()).unwrap(), files);
+        let read = |most| read_files(root.path(), most, OtherEntries::Refused);
+        assert_eq!(read(8).unwrap(), files);
+        assert!(read(7).unwrap_err().to_string().contains("more than 7 bytes together"));
         assert!(matches!(files["bytes"], Content::Bytes { .. }));
+    }
+
+    #[test]
+    fn entries_that_a_case_cannot_have_are_refused() {
+        let root = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("nowhere", root.path().join("link")).unwrap();
+        let read = |others| read_files(root.path(), 8, others);
+        assert!(read(OtherEntries::Refused).unwrap_err().to_string().contains("`link`"));
+        assert_eq!(read(OtherEntries::LeftOut).unwrap(), Files::new());
     }
 
     #[test]
@@ -274,10 +365,46 @@ mod tests {
     }
 
     #[test]
+    fn directories_are_changes_if_they_come_or_go() {
+        let empty = || Content::EmptyDirectory { entries: [] };
+        let of = |paths: &[&str]| -> Files {
+            let content = |path: &str| match path.ends_with('a') {
+                true => Content::Text(String::new()),
+                false => empty(),
+            };
+            paths.iter().map(|path| ((*path).to_owned(), content(path))).collect()
+        };
+        let changed = |before: &[&str], after: &[&str]| {
+            changes(&of(before), &of(after)).into_keys().collect::<Vec<_>>()
+        };
+        assert_eq!(changed(&[], &["d"]), ["d"]);
+        assert_eq!(changed(&["d"], &[]), ["d"]);
+        assert_eq!(changed(&["d"], &["d/a"]), ["d/a"]);
+        assert_eq!(changed(&["d/a"], &["d"]), ["d/a"]);
+    }
+
+    #[test]
     fn only_listed_members_are_compared() {
         let expected = json!({"success": true, "output": "x"});
         assert_eq!(differs("", &expected, &json!({"success": true, "output": "x", "id": 1})), None);
         let found = differs("", &expected, &json!({"success": true, "output": "y"}));
         assert_eq!(found.as_deref(), Some("`output` is \"y\", and was \"x\""));
+    }
+
+    #[test]
+    fn difference_is_shown_by_its_place() {
+        let with = |last: u32| {
+            let files: Vec<Value> = (0..100).map(|at| json!({"at": at, "last": 0})).collect();
+            let mut value = json!({"content": [{"json": {"files": files}}]});
+            value["content"][0]["json"]["files"][99]["last"] = json!(last);
+            value
+        };
+        let found = differs("", &with(1), &with(2));
+        let expected = "`content[0].json.files[99].last` is 2, and was 1";
+        assert_eq!(found.as_deref(), Some(expected));
+        let long = |end: &str| json!({"output": "word \u{e9} ".repeat(100) + end});
+        let found = differs("", &long("one"), &long("two")).unwrap();
+        assert!(found.contains("two\"") && found.contains("one\""), "{found}");
+        assert!(found.starts_with("`output` is … ") && found.len() < 200, "{found}");
     }
 }

@@ -16,18 +16,19 @@ mod report;
 mod seeds;
 
 pub use finding::{Finding, Severity, Topic};
-pub use record::{RecordError, Recording, record};
+pub use record::{Place, RecordError, Recorded, Recording, record};
 pub use replay::{Replayed, replay};
 pub use report::Report;
 
+use crate::bounded;
 use crate::build::{imports, tools};
 use crate::component;
+use crate::files;
 use crate::trial::{Engine, Trial, TrialError};
 use finding::Findings;
-use palisade::sandbox::World;
+use palisade::sandbox::{World, limits};
 use palisade::tool::Digest;
 use palisade::tool::text::visible;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -50,6 +51,18 @@ pub struct Options {
     pub cases: PathBuf,
     /// The world that the plugin is expected to have.
     pub world: World,
+    /// The project that the plugin is looked at for.
+    pub subject: Subject,
+}
+
+/// What is checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// A file, perhaps of a stranger: its tools need no cases.
+    File,
+    /// The plugin of the project in this directory: each tool should have a case, and the plugin
+    /// should be newer than its sources.
+    Project(PathBuf),
 }
 
 /// Checks a plugin. A plugin that the host refuses has a report as well, with one fault.
@@ -59,11 +72,12 @@ pub struct Options {
 /// If the file or the scratch workspace cannot be used.
 pub fn check(engine: &Engine, file: &Path, options: &Options) -> Result<Report, TrialError> {
     let begun = Instant::now();
-    let bytes = fs::read(file).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => {
-            TrialError::NoFile { path: visible(&file.display().to_string()) }
+    let bytes = bounded::read(file, limits::COMPONENT).map_err(|error| {
+        let path = visible(&file.display().to_string());
+        match error.kind() {
+            io::ErrorKind::NotFound => TrialError::NoFile { path },
+            _ => TrialError::Unreadable { path, reason: error.to_string() },
         }
-        _ => TrialError::Scratch(error),
     })?;
     let mut found = Findings::default();
     let mut report = Report::new(file, bytes.len(), Digest::of(&bytes).to_string(), options);
@@ -73,6 +87,9 @@ pub fn check(engine: &Engine, file: &Path, options: &Options) -> Result<Report, 
             Some(format!("functions of another world, as tools of class {}", adaptation.class()))
         }
     };
+    if let Subject::Project(project) = &options.subject {
+        stale(file, project, &mut found);
+    }
     if !found.has_fault() {
         match Trial::open(engine, file, &options.world) {
             Ok(trial) => tried(&trial, options, &mut report, &mut found)?,
@@ -85,6 +102,18 @@ pub fn check(engine: &Engine, file: &Path, options: &Options) -> Result<Report, 
     report.findings = found.sorted();
     report.seconds = begun.elapsed().as_secs_f64();
     Ok(report)
+}
+
+/// Warns if a project was changed after its plugin was built, as after a build that failed.
+fn stale(plugin: &Path, project: &Path, found: &mut Findings) {
+    // A project that cannot be looked at gets no warning: its plugin is checked as it is.
+    if let Ok(Some(source)) = files::source_newer_than(plugin, project) {
+        let source = visible(&source.display().to_string());
+        let message = format!(
+            "`{source}` was changed after the plugin was built; `palisade build` builds it again"
+        );
+        found.warn(Topic::Load, "stale", None, message);
+    }
 }
 
 /// Returns the version of the contract that a component exports.

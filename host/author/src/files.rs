@@ -22,13 +22,12 @@ const EXTENSIONS: [&str; 12] =
 const MANIFESTS: [&str; 2] = ["package.json", "compile_flags.txt"];
 
 /// Returns true for a file that a plugin is built from, as its name and place tell: no test, no
-/// document, and no file that a recorded case reads. `dev` builds after a change of any file, since
-/// a build may read it.
+/// document, and no file that a recorded case reads. `dev` builds after a change of any file but
+/// those of the tests, since a build may read it.
 fn is_source(path: &Path) -> bool {
-    let is_test = path.starts_with("tests");
     let extension = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
     let is_manifest = MANIFESTS.iter().any(|name| path == Path::new(name));
-    !is_test && (is_manifest || EXTENSIONS.contains(&extension))
+    is_manifest || EXTENSIONS.contains(&extension)
 }
 
 /// Returns a source of a project that was changed after its plugin was built, relative to the
@@ -119,8 +118,11 @@ impl Snapshot {
         let stamp = Stamp::of(about);
         let is_case = path.parent() == Some(Path::new("tests"))
             && path.extension().is_some_and(|extension| extension == "json");
-        let files = if is_case { &mut self.cases } else { &mut self.sources };
-        files.insert(path, stamp);
+        if is_case {
+            self.cases.insert(path, stamp);
+        } else if !path.starts_with("tests") {
+            self.sources.insert(path, stamp);
+        }
         Ok(())
     }
 

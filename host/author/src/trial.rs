@@ -1,6 +1,6 @@
 //! Calls of a plugin in a scratch workspace, under a host of its own.
 
-use crate::case::{self, Files};
+use crate::case::{self, Files, OtherEntries};
 use palisade::internal::Powers;
 use palisade::plugins::{Plugin, Shipped};
 use palisade::policy::{Mode, Policy};
@@ -15,6 +15,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
+
+/// Maximum size of all files of the scratch workspace, in bytes. They are compared after each call.
+const LARGEST: u64 = 256 << 20;
 
 /// How plugins are compiled. The settings of the user are left out, so that a report holds on other
 /// machines as well.
@@ -64,6 +67,14 @@ pub enum TrialError {
     NoFile {
         /// The file.
         path: String,
+    },
+    /// The file cannot be read.
+    #[error("cannot read `{path}`: {reason}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// The reason.
+        reason: String,
     },
     /// The scratch workspace cannot be used.
     #[error("the scratch workspace cannot be used: {0}")]
@@ -158,9 +169,9 @@ impl Trial {
     ///
     /// # Errors
     ///
-    /// If they cannot be read.
+    /// If they cannot be read, or have more than 256 MiB together.
     pub fn files(&self) -> io::Result<Files> {
-        case::read_files(&self.workspace())
+        case::read_files(&self.workspace(), LARGEST, OtherEntries::LeftOut)
     }
 
     /// Calls a tool.

@@ -3,6 +3,7 @@
 
 use super::toolchain::{ask, plain_name, run};
 use super::{BuildError, Made, encode};
+use crate::bounded;
 use palisade::tool::text::visible;
 use std::ffi::OsStr;
 use std::fs;
@@ -15,6 +16,10 @@ const INSTALL: &str = "sudo apt install clang lld wasi-libc libclang-rt-dev-wasm
 const SOURCES: &str = "src";
 /// The line of the source that defines the tools.
 const IMPLEMENTATION: &str = "#define PALISADE_IMPLEMENTATION";
+/// Maximum size of a source, in bytes.
+const LARGEST: u64 = 64 << 20;
+/// Maximum size of the flags together, in bytes: a command line takes about as much.
+const LARGEST_FLAGS: u64 = 64 << 10;
 const TARGET: &str = "--target=wasm32-wasi";
 /// The flags that the project's own may replace. Small code is faster to load than fast code is to
 /// run, and a small stack makes each call cheaper.
@@ -53,7 +58,8 @@ fn name(directory: &Path, sources: &[PathBuf]) -> Result<String, BuildError> {
     let mut defining = Vec::new();
     for source in sources {
         let file = directory.join(source);
-        let text = fs::read(&file).map_err(|error| BuildError::io("read", &file, error))?;
+        let text =
+            bounded::read(&file, LARGEST).map_err(|error| BuildError::io("read", &file, error))?;
         let text = String::from_utf8_lossy(&text);
         if text.lines().any(|line| line.starts_with(IMPLEMENTATION)) {
             defining.push(source);
@@ -83,7 +89,8 @@ fn name(directory: &Path, sources: &[PathBuf]) -> Result<String, BuildError> {
 /// Returns the flags of the project: one in each line, as clangd reads them.
 fn flags(directory: &Path) -> Result<Vec<String>, BuildError> {
     let file = directory.join("compile_flags.txt");
-    let text = fs::read_to_string(&file).map_err(|error| BuildError::io("read", &file, error))?;
+    let text = bounded::read_text(&file, LARGEST_FLAGS)
+        .map_err(|error| BuildError::io("read", &file, error))?;
     let lines = text.lines().map(str::trim);
     Ok(lines.filter(|line| !line.is_empty()).map(str::to_owned).collect())
 }

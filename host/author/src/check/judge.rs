@@ -160,6 +160,18 @@ pub(super) fn undeclared(
     }
 }
 
+/// Returns true for a call that ended before the tool saw its input.
+fn is_refused_by_the_host(seen: &Seen) -> bool {
+    let error = seen.result.error().map(ToolError::kind);
+    matches!(
+        error,
+        Some(ErrorKind::PermissionDenied {
+            reason: PermissionReason::Workspace | PermissionReason::Protected,
+            ..
+        })
+    )
+}
+
 /// Judges all calls together.
 fn whole(probed: &Probed<'_>, cases: &Cases, found: &mut Findings) {
     let definition = probed.definition;
@@ -171,20 +183,21 @@ fn whole(probed: &Probed<'_>, cases: &Cases, found: &mut Findings) {
         found.warn(Topic::Inputs, "no-input", tool, message);
         return;
     }
-    let all = |wanted: ExecutionKind| {
-        seen.len() >= ENOUGH
-            && seen.iter().all(|it| {
-                matches!(it.result.error().map(ToolError::kind), Some(ErrorKind::Execution { kind, .. }) if *kind == wanted)
-            })
+    // A path that leaves the workspace is refused before the tool sees it.
+    let answered: Vec<&Seen> = seen.iter().filter(|it| !is_refused_by_the_host(it)).collect();
+    let refuses = |it: &&Seen| {
+        let error = it.result.error().map(ToolError::kind);
+        matches!(error, Some(ErrorKind::Execution { kind: ExecutionKind::InvalidInput, .. }))
     };
-    if all(ExecutionKind::InvalidInput) && !cases.succeeded(name) {
+    let refuses_all = answered.len() >= ENOUGH && answered.iter().all(refuses);
+    if refuses_all && !cases.succeeded(name) {
         let message = format!(
             "it refuses each of {} inputs that its own schema accepts: the schema is wrong",
-            seen.len()
+            answered.len()
         );
         found.fault(Topic::Definitions, "schema-mismatch", tool, message);
     } else if seen.iter().all(|it| it.result.is_failure()) && !cases.succeeded(name) {
-        let is_denied = seen.iter().any(|it| it.class() == Some(ErrorClass::PermissionDenied));
+        let is_denied = answered.iter().any(|it| it.class() == Some(ErrorClass::PermissionDenied));
         let class = if is_denied { "its class may be too low, and " } else { "" };
         let message = format!(
             "none of {} calls succeeded, the last with `{}`; {class}a case in tests/*.json shows a call that works",

@@ -1,7 +1,8 @@
 //! Makes a case of a call.
 
 use super::TIMEOUT;
-use crate::case::{self, Case, Files};
+use crate::bounded;
+use crate::case::{self, Case, Files, OtherEntries};
 use crate::trial::{Bounds, Engine, Trial, TrialError};
 use palisade::sandbox::World;
 use palisade::tool::text::visible;
@@ -11,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Maximum size of the files of a case, in bytes.
-const LARGEST: usize = 4 << 20;
+const LARGEST: u64 = 4 << 20;
 
 /// A call to record.
 #[derive(Debug)]
@@ -40,9 +41,28 @@ pub enum RecordError {
     /// There is no such tool, or more than one without a name.
     #[error("name the tool with --tool: {0}")]
     Tool(String),
-    /// The files are too large.
-    #[error("the files of a case have at most {LARGEST} bytes together")]
-    Files,
+    /// There is no such tool.
+    #[error("there is no tool `{name}`; --tool takes one of: {known}")]
+    NoTool {
+        /// The name, escaped.
+        name: String,
+        /// The tools.
+        known: String,
+    },
+    /// The directory of the files does not exist.
+    #[error("`{0}` is no directory; --files takes the directory with the files before the call")]
+    NoFiles(String),
+    /// The files before the call cannot be those of a case.
+    #[error("--files: `{path}` cannot be used: {reason}")]
+    Files {
+        /// The directory.
+        path: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The case would be larger than one that can be read.
+    #[error("the case would have {0} bytes, and at most {most} are accepted", most = case::LARGEST)]
+    TooLarge(usize),
     /// The plugin cannot be tried.
     #[error(transparent)]
     Trial(#[from] TrialError),
@@ -56,7 +76,27 @@ pub enum RecordError {
     },
 }
 
-/// Calls a tool and writes the case. Returns its file and the case.
+/// A recorded case.
+#[derive(Debug)]
+pub struct Recorded {
+    /// Its file.
+    pub file: PathBuf,
+    /// The case.
+    pub case: Case,
+    /// Whether the file had another case before.
+    pub place: Place,
+}
+
+/// The place of a recorded case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A new file.
+    New,
+    /// The file of another case.
+    Taken,
+}
+
+/// Calls a tool and writes the case.
 ///
 /// # Errors
 ///
@@ -66,7 +106,7 @@ pub fn record(
     engine: &Engine,
     plugin: &Path,
     recording: &Recording<'_>,
-) -> Result<(PathBuf, Case), RecordError> {
+) -> Result<Recorded, RecordError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if recording.name.is_empty() || !recording.name.chars().all(is_plain) {
         return Err(RecordError::Name(visible(recording.name)));
@@ -86,8 +126,13 @@ pub fn record(
         changes,
     };
     let file = recording.cases.join(format!("{}.json", recording.name));
-    write(&file, &case).map_err(|source| failed(&file, source))?;
-    Ok((file, case))
+    let place = if file.exists() { Place::Taken } else { Place::New };
+    let text = serde_json::to_string_pretty(&case).map_err(|error| failed(&file, error.into()))?;
+    if text.len() as u64 >= case::LARGEST {
+        return Err(RecordError::TooLarge(text.len()));
+    }
+    write(&file, &text).map_err(|source| failed(&file, source))?;
+    Ok(Recorded { file, case, place })
 }
 
 fn tool(trial: &Trial, named: Option<&str>) -> Result<String, RecordError> {
@@ -96,22 +141,29 @@ fn tool(trial: &Trial, named: Option<&str>) -> Result<String, RecordError> {
     match (named, names.as_slice()) {
         (Some(named), names) if names.contains(&named) => Ok(named.to_owned()),
         (None, [only]) => Ok((*only).to_owned()),
-        (_, names) => Err(RecordError::Tool(names.join(", "))),
+        (Some(named), names) => {
+            Err(RecordError::NoTool { name: visible(named), known: names.join(", ") })
+        }
+        (None, names) => Err(RecordError::Tool(names.join(", "))),
     }
 }
 
 fn files(directory: Option<&Path>) -> Result<Files, RecordError> {
     let Some(directory) = directory else { return Ok(Files::new()) };
-    let files = case::read_files(directory).map_err(|source| failed(directory, source))?;
-    let bytes = serde_json::to_string(&files).map_or(usize::MAX, |text| text.len());
-    if bytes > LARGEST { Err(RecordError::Files) } else { Ok(files) }
+    if !directory.is_dir() {
+        return Err(RecordError::NoFiles(visible(&directory.display().to_string())));
+    }
+    case::read_files(directory, LARGEST, OtherEntries::Refused).map_err(|source| {
+        let path = visible(&directory.display().to_string());
+        RecordError::Files { path, reason: source.to_string() }
+    })
 }
 
-fn write(file: &Path, case: &Case) -> io::Result<()> {
+fn write(file: &Path, text: &str) -> io::Result<()> {
     if let Some(parent) = file.parent() {
         fs::create_dir_all(parent)?;
     }
-    fs::write(file, serde_json::to_string_pretty(case)? + "\n")
+    bounded::replace(file, format!("{text}\n").as_bytes())
 }
 
 fn failed(path: &Path, source: io::Error) -> RecordError {

@@ -1,8 +1,8 @@
 //! Replays the recorded cases.
 
-use super::Options;
 use super::finding::{Findings, Topic};
 use super::judge;
+use super::{Options, Subject};
 use crate::case::{self, Case, Changes, Named};
 use crate::trial::{Bounds, Trial, TrialError};
 use palisade::ToolResult;
@@ -102,7 +102,10 @@ pub(super) fn all(
                 } else if let Some(difference) =
                     one(trial, options.timeout, &case, &mut cases, found)?.difference
                 {
-                    let message = format!("in the case `{}`, {difference}", named.name);
+                    let message = format!(
+                        "in the case `{}`, {difference}; if that is meant, `palisade check --record {}` records it again",
+                        named.name, named.name
+                    );
                     found.fault(Topic::Cases, "differs", Some(&case.tool), message);
                 }
             }
@@ -110,7 +113,8 @@ pub(super) fn all(
     }
     for definition in trial.plugin().definitions() {
         let name = definition.name().as_str();
-        if !cases.succeeded(name) && cases.count > 0 {
+        let is_expected = cases.count > 0 || options.subject != Subject::File;
+        if !cases.succeeded(name) && is_expected {
             let message = "no case in tests/*.json shows a call of it that succeeds; `palisade check --record` makes one";
             found.warn(Topic::Cases, "no-case", Some(name), message);
         }

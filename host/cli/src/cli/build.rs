@@ -49,7 +49,8 @@ fn rows(report: &Report) -> Vec<Vec<Cell>> {
     );
     let mut rows = vec![vec!["built".into(), built.into()]];
     for tool in &report.tools {
-        let said = format!("{}, class {}: {}", tool.name, tool.side_effects, tool.description);
+        let first = tool.description.split("\n\n").next().unwrap_or_default();
+        let said = format!("{}, class {}: {first}", tool.name, tool.side_effects);
         rows.push(vec!["tool".into(), said.into()]);
     }
     for import in &report.imports {
@@ -68,7 +69,7 @@ fn rows(report: &Report) -> Vec<Vec<Cell>> {
 
 fn call(cost: Option<&Cost>) -> String {
     let Some(cost) = cost else {
-        return "not measured: no case in tests/*.json succeeds; `palisade check --record` makes one"
+        return "not measured: no case in tests/*.json succeeds; `palisade check` says how the cases fail, and with `--record` it makes one"
             .to_owned();
     };
     format!(
@@ -101,6 +102,7 @@ impl From<TrialError> for Failure {
             TrialError::Host(error) => error.into(),
             TrialError::Refused { .. } => Self::new(Exit::Invalid, error),
             TrialError::NoFile { .. } => Self::new(Exit::NotFound, error),
+            TrialError::Unreadable { .. } => Self::usage(error),
             other => Self::new(Exit::Internal, other),
         }
     }

@@ -8,7 +8,9 @@ use palisade::sandbox::{Adaptation, World};
 use palisade::tool::json::JsonBounds;
 use palisade::tool::text::visible;
 use palisade_author::build::OUTPUT;
-use palisade_author::check::{self, Options, RecordError, Recording, Report, Severity, Topic};
+use palisade_author::check::{
+    self, Options, Place, RecordError, Recorded, Recording, Report, Severity, Subject, Topic,
+};
 use palisade_author::{Engine, files};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -17,12 +19,19 @@ use std::sync::Arc;
 
 pub(super) fn run(common: &Common, args: &Check) -> Result<Exit, Failure> {
     let engine = author::engine(&setup::settings(common)?);
-    let file = file(&args.subject)?;
+    let (file, subject) = subject(&args.subject)?;
     let world =
         args.class.map_or(World::Tool, |class| World::Functions(Arc::new(Adaptation::new(class))));
     let cases = args.cases.clone().unwrap_or_else(|| usual_cases(&file));
     if let Some(name) = &args.record {
+        note_if_stale(&file, &subject);
         return record(&engine, args, &world, name, &file, &cases);
+    }
+    if let Some(named) = args.cases.as_ref().filter(|named| !named.is_dir()) {
+        return Err(Failure::usage(format!(
+            "--cases: `{}` is no directory",
+            visible(&named.display().to_string())
+        )));
     }
     let options = Options {
         seed: args.seed,
@@ -30,6 +39,7 @@ pub(super) fn run(common: &Common, args: &Check) -> Result<Exit, Failure> {
         timeout: args.timeout,
         cases,
         world,
+        subject,
     };
     let report = check::check(&engine, &file, &options)?;
     if args.json {
@@ -42,35 +52,39 @@ pub(super) fn run(common: &Common, args: &Check) -> Result<Exit, Failure> {
     Ok(if report.is_passed() { Exit::Ok } else { Exit::Invalid })
 }
 
-/// Returns the plugin: the file itself, or the only one that a project has built.
-fn file(subject: &Path) -> Result<PathBuf, Failure> {
-    if !subject.is_dir() {
-        return Ok(subject.to_owned());
+/// Returns the plugin, and what it is looked at as: the file itself, or the one that a project has
+/// built.
+fn subject(path: &Path) -> Result<(PathBuf, Subject), Failure> {
+    if !path.is_dir() {
+        return Ok((path.to_owned(), Subject::File));
     }
-    let directory = subject.join(OUTPUT);
+    let directory = path.join(OUTPUT);
     let entries = std::fs::read_dir(&directory).into_iter().flatten().flatten();
     let plugins = entries
         .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "wasm"));
+    let shown = |path: &Path| visible(&path.display().to_string());
     match plugins.collect::<Vec<_>>().as_slice() {
-        [only] => {
-            warn_if_stale(only, subject);
-            Ok(only.clone())
-        }
+        [only] => Ok((only.clone(), Subject::Project(path.to_owned()))),
         [] => Err(Failure::usage(format!(
             "there is no `.wasm` file in `{}`; `palisade build` makes it",
-            directory.display()
+            shown(&directory)
         ))),
-        _ => Err(Failure::usage(format!(
-            "there are several `.wasm` files in `{}`; name one",
-            directory.display()
-        ))),
+        several => {
+            let files: Vec<String> =
+                several.iter().map(|file| format!("`{}`", shown(file))).collect();
+            Err(Failure::usage(format!(
+                "there are several plugins in `{}`; name one, and remove those of earlier names: {}",
+                shown(&directory),
+                files.join(", ")
+            )))
+        }
     }
 }
 
-/// Warns if a project was changed after its plugin was built, as after a build that failed.
-fn warn_if_stale(plugin: &Path, project: &Path) {
-    // A project that cannot be looked at gets no warning: its plugin is checked as it is.
+/// Says that a case is recorded of a plugin that is older than its sources.
+fn note_if_stale(plugin: &Path, subject: &Subject) {
+    let Subject::Project(project) = subject else { return };
     if let Ok(Some(source)) = files::source_newer_than(plugin, project) {
         output::note(&format!(
             "`{}` was changed after `{}` was built; `palisade build` builds it again",
@@ -107,12 +121,20 @@ fn record(
         cases,
         world,
     };
-    let (file, case) = check::record(engine, file, &recording).map_err(failure)?;
+    let Recorded { file, case, place } =
+        check::record(engine, file, &recording).map_err(failure)?;
     if args.json {
         output::json(&json!({"file": file, "case": case}))?;
     } else {
+        let word = match place {
+            Place::New => "Recorded",
+            Place::Taken => "Replaced",
+        };
         let result = case.result.to_string();
-        output::text(&output::prose(&format!("Recorded `{}`: {result}\n", file.display())))?;
+        output::text(&output::prose(&format!("{word} `{}`: {result}\n", file.display())))?;
+    }
+    if case.result["success"] != true {
+        output::note("the call failed, and the case expects that it fails in this way");
     }
     Ok(Exit::Ok)
 }

@@ -17,6 +17,7 @@ const SAID: usize = 400;
 
 pub(super) fn run(common: &Common, args: &Dev) -> Result<Exit, Failure> {
     let mut watch = Watch::begin(&args.directory).map_err(|error| unreadable(args, &error))?;
+    output::note("building");
     let mut built = match build_once(common, args) {
         // There is nothing to wait for without a project or its toolchain.
         Err(failure) if failure.exit() == Exit::Usage => return Err(failure),
@@ -51,7 +52,11 @@ fn told(built: Result<Trial, Failure>) -> Option<Trial> {
 fn build_once(common: &Common, args: &Dev) -> Result<Trial, Failure> {
     let build = Build { directory: args.directory.clone(), lang: args.lang, json: false };
     let built = build::project(&build)?;
-    output::note(&format!("built {} in {:.1} s", built.file.display(), built.took.as_secs_f64()));
+    output::note(&format!(
+        "built {} in {:.1} s; loading it, which takes longer after a change",
+        built.file.display(),
+        built.took.as_secs_f64()
+    ));
     let engine = author::engine(&setup::settings(common)?);
     Ok(Trial::open(&engine, &built.file, &World::Tool)?)
 }
