@@ -20,6 +20,11 @@ const RESERVED: &str = "abstract alignas alignof alloc and arguments as asm asse
     struct super switch test this throw trait true try type typedef typeof union unsafe unsigned \
     unsized use var virtual void volatile where while with yield";
 
+/// The crates that the template of a project in Rust names, as identifiers, and those that they need
+/// of this repository.
+const CRATES: [&str; 5] =
+    ["palisade_guest", "palisade_guest_macros", "schemars", "serde", "serde_json"];
+
 /// A checked name: lower-case words of letters and digits, joined by `-` or `_`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginName(String);
@@ -39,6 +44,12 @@ pub enum NameError {
     /// A language reserves the word.
     #[error("`{name}` is a reserved word; add another word, such as `{name}-tool`")]
     Reserved {
+        /// The name.
+        name: String,
+    },
+    /// A project in Rust depends on a crate of this name.
+    #[error("`{name}` is a crate that the project uses; add another word, such as `{name}-tool`")]
+    Crate {
         /// The name.
         name: String,
     },
@@ -67,11 +78,15 @@ impl PluginName {
     ///
     /// # Errors
     ///
-    /// [`NameError::Module`] for the name of a module that every plugin in Python has.
+    /// [`NameError::Module`] for the name of a module that every plugin in Python has, and
+    /// [`NameError::Crate`] for that of a crate that the project of a plugin in Rust names.
     pub fn for_language(self, language: Language) -> Result<Self, NameError> {
         match language {
             Language::Python if modules::is_taken(&self.identifier()) => {
                 Err(NameError::Module { name: self.0 })
+            }
+            Language::Rust if CRATES.contains(&self.identifier().as_str()) => {
+                Err(NameError::Crate { name: self.0 })
             }
             Language::Python | Language::Rust | Language::Js | Language::C => Ok(self),
         }
@@ -156,6 +171,16 @@ mod tests {
         }
         let name: PluginName = "json-tool".parse().expect("it is accepted");
         assert_eq!(name.clone().for_language(Language::Python), Ok(name));
+    }
+
+    #[test]
+    fn name_of_a_crate_of_the_project_is_refused_in_rust_alone() {
+        for name in ["serde", "serde-json", "palisade-guest"] {
+            let name: PluginName = name.parse().expect("it is accepted");
+            let refused = name.clone().for_language(Language::Rust);
+            assert_eq!(refused, Err(NameError::Crate { name: name.to_string() }));
+            assert_eq!(name.clone().for_language(Language::C), Ok(name));
+        }
     }
 
     #[test]

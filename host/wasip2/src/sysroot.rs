@@ -2,6 +2,7 @@
 //! exact compiler and Debian's C library for WASI, once per compiler, among the build artefacts.
 //! The toolchain is not modified.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -122,7 +123,7 @@ fn build_library(toolchain: &Toolchain, seed: &Path, source: &Path) -> Result<Pa
     cargo
         .arg(seed.join("target"))
         .env("RUSTC", toolchain.sysroot()?.join("bin/rustc"))
-        .env("CARGO_ENCODED_RUSTFLAGS", "-Cembed-bitcode=yes");
+        .env("CARGO_ENCODED_RUSTFLAGS", library_flags(source));
     // Both variables are internal to cargo's tests, but the only way to build a standard library
     // that is not part of the toolchain.
     cargo.env("RUSTC_BOOTSTRAP", "1").env("__CARGO_TESTS_ONLY_SRC_ROOT", source);
@@ -130,6 +131,15 @@ fn build_library(toolchain: &Toolchain, seed: &Path, source: &Path) -> Result<Pa
     let built = seed.join("target").join(TARGET).join("release/deps");
     remove_seed(&built)?;
     Ok(built)
+}
+
+/// Returns the flags of the standard library. Its paths end up in guests, in the texts of panics:
+/// they are the same on every machine.
+fn library_flags(source: &Path) -> OsString {
+    let mut flags = OsString::from("-Cembed-bitcode=yes\u{1f}--remap-path-prefix=");
+    flags.push(source);
+    flags.push("=/rust");
+    flags
 }
 
 fn remove_seed(built: &Path) -> Result<(), Error> {

@@ -26,8 +26,9 @@ fn project_has_the_files_of_its_language() {
 #[test]
 fn text_says_what_to_do_next() {
     let world = World::new();
-    let ran = program(&world, &["new", "greet", "--lang", "rust"]).run().exits_with(0);
+    let ran = program(&world, &["new", "say-hello", "--lang", "rust"]).run().exits_with(0);
     assert!(ran.stdout.contains("palisade build") && ran.stderr.is_empty(), "{ran:?}");
+    assert!(ran.stdout.contains("the plugin `say_hello`"), "{ran:?}");
 }
 
 #[test]
@@ -37,6 +38,7 @@ fn bad_name_is_2_with_what_is_accepted() {
         ("Greet", "rust", "such as `word-count`"),
         ("class", "rust", "reserved word"),
         ("json", "python", "a module of Python; add another word, such as `json-tool`"),
+        ("serde", "rust", "a crate that the project uses; add another word, such as `serde-tool`"),
     ] {
         let ran = program(&world, &["new", name, "--lang", language]).run().exits_with(2);
         ran.stderr_contains(&[said]);

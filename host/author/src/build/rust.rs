@@ -77,12 +77,26 @@ fn cargo(directory: &Path) -> Command {
 fn cargo_build(directory: &Path, target: &Target) -> Command {
     let mut command = cargo(directory);
     command.args(["build", "--release", "--target", TARGET]);
-    let flags = target.flags();
+    let mut flags = target.flags();
+    flags.extend(remapped(|name| std::env::var(name).ok()));
     if !flags.is_empty() {
         let list = serde_json::Value::from(flags);
         command.arg("--config").arg(format!("target.{TARGET}.rustflags={list}"));
     }
     command
+}
+
+/// Returns the flags that shorten the paths of this machine, which are in the texts of panics: a
+/// plugin tells nobody the name of its author's home directory.
+fn remapped(variable: impl Fn(&str) -> Option<String>) -> Vec<String> {
+    let absolute = |name: &str| variable(name).filter(|path| Path::new(path).is_absolute());
+    let places = [("HOME", "~"), ("CARGO_HOME", "~/.cargo")];
+    let flag = |(name, short): (&str, &str)| {
+        let place = absolute(name)?;
+        let place = place.trim_end_matches('/');
+        (!place.is_empty()).then(|| format!("--remap-path-prefix={place}={short}"))
+    };
+    places.into_iter().filter_map(flag).collect()
 }
 
 fn metadata(directory: &Path) -> Result<Metadata, BuildError> {
@@ -138,4 +152,24 @@ fn target(
     fs::create_dir_all(home).map_err(|source| BuildError::io("create", home, source))?;
     let _lock = lock(&home.join("lock"))?;
     Ok(Target::find(toolchain, home, note)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_the_machine_are_shortened() {
+        let of = |home: &'static str, cargo: Option<&'static str>| {
+            remapped(move |name| match name {
+                "HOME" => Some(home.to_owned()),
+                _ => cargo.map(str::to_owned),
+            })
+        };
+        let home = "--remap-path-prefix=/home/ada=~";
+        assert_eq!(of("/home/ada/", None), [home]);
+        let cargo = "--remap-path-prefix=/opt/cargo=~/.cargo";
+        assert_eq!(of("/home/ada", Some("/opt/cargo")), [home, cargo]);
+        assert!(of("/", Some("relative")).is_empty());
+    }
 }

@@ -287,10 +287,10 @@ impl Manager {
     fn target_advice(self) -> &'static str {
         match self {
             Self::Rustup => {
-                "only needed to write plugins in Rust: `rustup target add wasm32-wasip2`. A build of Palisade itself needs none where it can make the target from Debian's packages (CONTRIBUTING.md)"
+                "only needed to write plugins in Rust: `rustup target add wasm32-wasip2`. Without it, `palisade build` and a build of Palisade itself make the target from Debian's packages (CONTRIBUTING.md)"
             }
             Self::Other => {
-                "only needed to write plugins in Rust: use a toolchain that has this target, such as one of rustup (https://rustup.rs). A build of Palisade itself needs none where it can make the target from Debian's packages (CONTRIBUTING.md)"
+                "only needed to write plugins in Rust: `palisade build` and a build of Palisade itself make the target from Debian's packages (CONTRIBUTING.md); elsewhere, use a toolchain that has it, such as one of rustup (https://rustup.rs)"
             }
         }
     }

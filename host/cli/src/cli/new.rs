@@ -31,10 +31,10 @@ pub(super) fn run(args: &New) -> Result<Exit, Failure> {
 
 fn told(project: &Project) -> String {
     let directory = project.directory.display();
-    let (name, tool) = (&project.name, project.name.identifier());
+    let name = project.name.identifier();
     let packages = packages(project.language);
     format!(
-        "Made `{directory}`: the plugin `{name}` with one tool, `{tool}`.\n\
+        "Made `{directory}`: the plugin `{name}` with one tool, `{name}`.\n\
          Next: `cd {directory}`, {packages}`palisade build`, `palisade check`; README.md says more.\n"
     )
 }
