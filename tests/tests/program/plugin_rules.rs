@@ -222,6 +222,25 @@ fn namesake_files_match_no_rule_that_loosens() {
 }
 
 #[test]
+fn plugin_of_the_command_line_comes_before_that_of_the_configuration() {
+    let world = World::new();
+    let installed = offering(&world, "csv", &["csv_chart"]);
+    let settings = format!("[plugins]\ndirectories = [{:?}]", world.plugins());
+    user_file(&world, &settings);
+    let built = world.outer().join("dist");
+    std::fs::create_dir(&built).unwrap();
+    std::fs::copy(&installed, built.join("csv.wasm")).unwrap();
+    let ran = program(&world, &["call", "csv_chart", "--allow", "write", "--plugins"])
+        .args([&built])
+        .run();
+    let said = format!(
+        "rejected {installed}: the tool `csv_chart` already exists, in {}",
+        built.display()
+    );
+    ran.exits_with(0).stderr_contains(&[&said]);
+}
+
+#[test]
 fn first_file_owns_a_name_regardless_of_the_cache() {
     let world = World::new();
     let wrong = installed(&world, "zzz", &["csv_chart"]);

@@ -95,10 +95,18 @@ fn approve_without_a_terminal_needs_yes_and_json_changes_nothing() {
     program(&world, &["approve", "nothing", "--yes"])
         .run()
         .exits_with(3)
-        .stderr_contains(&["there is no plugin `nothing`"]);
+        .stderr_contains(&["there is no plugin `nothing`; `"]);
+    program(&world, &["approve", "gitt", "--yes"])
+        .run()
+        .exits_with(3)
+        .stderr_contains(&["there is no plugin `gitt`; did you mean `git`?"]);
     let _ = program(&world, &["approve", "git", "--yes"]).run().exits_with(0);
     let mode = lock(&world).metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
+    program(&world, &["revoke", "gitt"])
+        .run()
+        .exits_with(3)
+        .stderr_contains(&["none waits; did you mean `git`?"]);
 }
 
 #[test]

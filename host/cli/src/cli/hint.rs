@@ -1,6 +1,7 @@
 //! Hints for a person whose input was refused.
 
 use super::args::Common;
+use palisade::tool::nearest_names;
 use palisade::tool::text::elided;
 use palisade_trust::shell_word as quoted;
 
@@ -36,6 +37,13 @@ pub(super) fn approve(plugin: &str) -> String {
 pub(super) fn named(command: &str, plugin: &str) -> String {
     let end = if plugin.starts_with('-') { " --" } else { "" };
     format!("{command}{end} {}", quoted(&elided(plugin, 128)))
+}
+
+/// Returns a question about the nearest of these names, or else nothing.
+pub(super) fn did_you_mean<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> String {
+    let nearest = nearest_names(name, known).into_iter().next();
+    let ask = |nearest: String| format!("; did you mean `{}`?", elided(&nearest, 128));
+    nearest.map(ask).unwrap_or_default()
 }
 
 /// Returns the hint for an input of which the parser says this, if the slip is a common one.

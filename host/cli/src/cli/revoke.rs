@@ -2,7 +2,7 @@
 
 use super::args::{Common, Revoke as Args};
 use super::exit::{Exit, Failure};
-use super::{output, setup, trust, unconnected};
+use super::{hint, output, setup, trust, unconnected};
 use palisade::plugins::{Cause, Plugin, Rejected, name_of_file};
 use palisade::tool::text::elided;
 use palisade_trust::{Entry, Lock};
@@ -11,13 +11,16 @@ use std::sync::Arc;
 
 pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     let name = elided(&args.plugin, 128);
-    let missing = || {
+    let missing = |known: &[String]| {
+        let asked = hint::did_you_mean(&args.plugin, known.iter().map(String::as_str));
         Failure::new(
             Exit::NotFound,
-            format!("no plugin `{name}` is approved, and none waits; palisade.lock has the names"),
+            format!(
+                "no plugin `{name}` is approved, and none waits{asked}; palisade.lock has the names"
+            ),
         )
     };
-    let path = trust::lock_path(common).ok_or_else(missing)?;
+    let path = trust::lock_path(common).ok_or_else(|| missing(&[]))?;
     let source = args.source.as_deref().map(source_of).transpose()?;
     let done = match path.exists() {
         true => Lock::update(&path, |lock| Done::new(lock, &args.plugin, source.as_deref()))?,
@@ -30,7 +33,10 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
                 let before = format!("no plugin `{name}` is approved: it was revoked before");
                 return Err(Failure::new(Exit::NotFound, before));
             }
-            true => return Err(unusable(common, &args.plugin)?.unwrap_or_else(missing)),
+            true => {
+                let unusable = unusable(common, &args.plugin)?;
+                return Err(unusable.unwrap_or_else(|| missing(&done.known)));
+            }
             false => {}
         }
         Lock::update(&path, |lock| {
@@ -59,6 +65,8 @@ struct Done {
     was_revoked: bool,
     /// The other approved plugins with the same bytes.
     others: Vec<String>,
+    /// The names of all plugins of the lock.
+    known: Vec<String>,
 }
 
 impl Done {
@@ -73,7 +81,8 @@ impl Done {
         let others = others.filter(has_bytes).map(|entry| entry.name.clone()).collect();
         let was_revoked = own.iter().any(|entry| entry.revoked.is_some())
             || lock.revoked().iter().any(|bytes| bytes.name == name);
-        Self { approvals: lock.revoke(name, source), was_revoked, others }
+        let known = lock.entries().iter().map(|entry| entry.name.clone()).collect();
+        Self { approvals: lock.revoke(name, source), was_revoked, others, known }
     }
 }
 

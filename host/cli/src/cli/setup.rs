@@ -100,10 +100,11 @@ fn unanswered(workspace: &Path, error: &io::Error) -> Failure {
     )
 }
 
-/// Adds directories after those of weaker sources.
+/// Adds directories before those of weaker sources: the plugin that a command line names is meant,
+/// also if an installed one has its tools.
 fn add_directories(settings: &mut Settings, more: Vec<PathBuf>, origin: Origin) {
     if !more.is_empty() {
-        let all = [settings.directories.value.clone(), more].concat();
+        let all = [more, settings.directories.value.clone()].concat();
         settings.directories.set(Some(all), || origin);
     }
 }

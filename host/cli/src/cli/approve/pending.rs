@@ -112,13 +112,17 @@ impl Pending<'_> {
                 Exit::Invalid,
                 format!("`{shown}` cannot be approved: {}", broken.reason),
             ),
-            None => Failure::new(
-                Exit::NotFound,
-                format!(
-                    "there is no plugin `{shown}`; `{}` shows the plugins there are, and `palisade mcp list` the MCP servers",
-                    hint::command(self.common, "list")
-                ),
-            ),
+            None => {
+                let known = [self.host.unapproved(), self.host.plugins()].concat();
+                let asked = hint::did_you_mean(name, known.iter().map(Plugin::name));
+                let list = hint::command(self.common, "list");
+                Failure::new(
+                    Exit::NotFound,
+                    format!(
+                        "there is no plugin `{shown}`{asked}; `{list}` shows the plugins there are, and `palisade mcp list` the MCP servers"
+                    ),
+                )
+            }
         }
     }
 }
