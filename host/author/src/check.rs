@@ -130,7 +130,7 @@ fn contract(bytes: &[u8], found: &mut Findings) -> Option<String> {
         let shown: Vec<String> = exports.iter().take(8).map(|name| visible(name)).collect();
         let all = if shown.is_empty() { "nothing".to_owned() } else { shown.join(", ") };
         let message = format!(
-            "it exports no {}…, and so no tools; it exports {all}. In Rust, `palisade_guest::export!(…)` makes the export",
+            "it exports no {}…, and so no tools; it exports {all}. In Rust, `palisade_guest::export!(…)` makes the export; --class CLASS checks a component of another world",
             component::CONTRACT
         );
         found.fault(Topic::Load, "no-tools", None, message);

@@ -29,6 +29,8 @@ fn text_says_what_to_do_next() {
     let ran = program(&world, &["new", "say-hello", "--lang", "rust"]).run().exits_with(0);
     assert!(ran.stdout.contains("palisade build") && ran.stderr.is_empty(), "{ran:?}");
     assert!(ran.stdout.contains("the plugin `say_hello`"), "{ran:?}");
+    let taken = program(&world, &["new", "read-file", "--lang", "rust"]).run().exits_with(0);
+    taken.stderr_contains(&["`read_file` is a tool of this program"]);
 }
 
 #[test]

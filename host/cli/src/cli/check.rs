@@ -3,7 +3,7 @@
 use super::args::{Check, Common};
 use super::exit::{Exit, Failure};
 use super::output::{self, Cell};
-use super::{author, input, setup};
+use super::{author, hint, input, setup};
 use palisade::sandbox::{Adaptation, World};
 use palisade::tool::json::JsonBounds;
 use palisade::tool::text::visible;
@@ -111,8 +111,12 @@ fn record(
     cases: &Path,
 ) -> Result<Exit, Failure> {
     let text = input::text_or_file(&args.input, JsonBounds::CALL_INPUT.bytes as u64)?;
-    let input = serde_json::from_str(&text)
-        .map_err(|error| Failure::new(Exit::Invalid, format!("the input is not JSON: {error}")))?;
+    let input = serde_json::from_str(&text).map_err(|error| {
+        let reason = format!("not JSON: {error}");
+        let hint = hint::on_syntax(&text, &reason).map(|hint| format!("; {hint}"));
+        let hint = hint.unwrap_or_default();
+        Failure::new(Exit::Invalid, format!("the input is {reason}{hint}"))
+    })?;
     let recording = Recording {
         name,
         tool: args.tool.as_deref(),

@@ -3,6 +3,7 @@
 use super::args::New;
 use super::exit::{Exit, Failure};
 use super::output;
+use palisade::internal::shipped_owner;
 use palisade_author::Language;
 use palisade_author::project::{self, NewError, Project};
 use palisade_author::sdk::Sdk;
@@ -25,6 +26,12 @@ pub(super) fn run(args: &New) -> Result<Exit, Failure> {
         }))?;
     } else {
         output::text(&output::prose(&told(&project)))?;
+    }
+    let tool = project.name.identifier();
+    if shipped_owner(&tool).is_some() {
+        output::note(&format!(
+            "`{tool}` is a tool of this program, which a call of the name runs; give yours another name"
+        ));
     }
     Ok(Exit::Ok)
 }

@@ -96,7 +96,9 @@ const ELSEWHERE: &str = "approvals in the workspace are not used, since its tool
 
 /// Tells that the approvals of the user are not used in this workspace, if there are any.
 pub(super) fn show_distrusted(common: &Common) {
-    let own = lock_path(common).filter(|own| is_in_workspace(common, own) && own.exists());
+    // A workspace that does not exist is told of when it is opened.
+    let own = lock_path(common).filter(|_| common.workspace.exists());
+    let own = own.filter(|own| is_in_workspace(common, own) && own.exists());
     if let Some(own) = own {
         output::note(&format!(
             "the approvals in {} are not used: the file is in the workspace, where tools of class execute can write it; name a project with --workspace, or a file elsewhere with --config",
