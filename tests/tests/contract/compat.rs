@@ -6,11 +6,12 @@ use palisade_tests::toolchain::repository;
 use palisade_tests::{Case, Observed, Plugins, Program, World};
 use serde_json::{Value, json};
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 const CORPUS: &str = "tests/compat";
 /// The components of the first version. A later version adds its own.
-const FIRST: [&str; 3] = ["0.1.0/c", "0.1.0/javascript", "0.1.0/rust"];
+const FIRST: [&str; 4] = ["0.1.0/c", "0.1.0/javascript", "0.1.0/python", "0.1.0/rust"];
 
 /// Returns the folders of all components.
 fn components() -> Vec<PathBuf> {
@@ -30,10 +31,21 @@ fn json_of(file: &Path) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
+/// Returns the bytes of a component. A large one is compressed.
+fn bytes_of(component: &Path) -> Vec<u8> {
+    let compressed = component.join("plugin.wasm.gz");
+    if !compressed.exists() {
+        return fs::read(component.join("plugin.wasm")).unwrap();
+    }
+    let mut bytes = Vec::new();
+    let file = fs::File::open(compressed).unwrap();
+    flate2::read::GzDecoder::new(file).read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
 /// Calls a tool of a component as the recorded case says. A class that needs a question is allowed.
 fn called(component: &Path, recorded: &Value) -> Observed {
-    let bytes = fs::read(component.join("plugin.wasm")).unwrap();
-    let plugin = Plugins::Component("plugin".to_owned(), bytes);
+    let plugin = Plugins::Component("plugin".to_owned(), bytes_of(component));
     let files = recorded["workspace"].as_object().cloned().unwrap_or_default();
     Case::new(plugin, recorded["tool"].as_str().unwrap())
         .input(recorded["input"].clone())
@@ -95,7 +107,8 @@ fn calls_of_earlier_components_return_what_they_did() {
 fn earlier_components_describe_the_same_tools() {
     let world = World::new();
     for component in components() {
-        let file = component.join("plugin.wasm");
+        let file = world.outer().join("plugin.wasm");
+        fs::write(&file, bytes_of(&component)).unwrap();
         let inspected = Program::new(&world).args(["inspect", "--json"]).args([file]).run();
         let recorded = json_of(&component.join("description.json"));
         same(&component.display().to_string(), &recorded, &inspected.exits_with(0).json());
