@@ -1,6 +1,6 @@
 //! A guest whose tools each have one defect that concerns files.
 
-use palisade_guest::{Result, ResultExt, WritePath, tool};
+use palisade_guest::{Error, ReadPath, Result, ResultExt, WritePath, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::io::Write as _;
@@ -80,6 +80,27 @@ fn deep() -> Result<String> {
     }
 }
 
+/// Makes a directory that its input does not name.
+#[tool(side_effects = "write")]
+fn directory() -> Result<String> {
+    std::fs::create_dir("made")?;
+    Ok("made".to_owned())
+}
+
+/// The file that a tool reads.
+#[derive(Deserialize, JsonSchema)]
+struct Source {
+    /// The file to read.
+    path: ReadPath,
+}
+
+/// Refuses every path, although its schema accepts each.
+#[tool(side_effects = "read")]
+fn refusing(source: Source) -> Result<String> {
+    Err(Error::invalid_input("path", format!("{} is not accepted", source.path)))
+}
+
 palisade_guest::export!(
-    undeclared, too_low, again, half_done, idle, partial, hoard, talkative, deep
+    undeclared, too_low, again, half_done, idle, partial, hoard, talkative, deep, directory,
+    refusing
 );

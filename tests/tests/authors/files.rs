@@ -7,8 +7,9 @@ use palisade_tests::{World, guest};
 #[test]
 fn each_tool_has_its_defect_and_no_other() {
     let world = World::new();
-    let words = ["check", "--json", "--timeout", "1s", "--cases", "none"];
-    let ran = program(&world, &words).args([guest::AUTHORS_DEFECTS.file()]).run().exits_with(6);
+    let words = ["check", "--json", "--timeout", "1s", "--cases"];
+    let program = program(&world, &words).args([world.plugins()]);
+    let ran = program.args([guest::AUTHORS_DEFECTS.file()]).run().exits_with(6);
     let report = ran.json();
     let findings = report["findings"].as_array().unwrap();
     let named = |tool: &str| -> Vec<&str> {
@@ -29,4 +30,6 @@ fn each_tool_has_its_defect_and_no_other() {
     assert_eq!(named("hoard"), ["much-memory"], "{report:#}");
     assert_eq!(named("talkative"), ["dropped-text"], "{report:#}");
     assert!(named("deep").contains(&"exhausted"), "{report:#}");
+    assert_eq!(named("directory"), ["undeclared-change"], "{report:#}");
+    assert_eq!(named("refusing"), ["schema-mismatch"], "{report:#}");
 }
