@@ -176,8 +176,10 @@ char *palisade_read_file(const char *path, size_t *size) {
     }
     FILE *file = fopen(path, "rb");
     if (!file) return NULL;
-    /* One byte for the end of the text, and one to see that the file has ended. */
-    size_t length = 0, room = is_known ? (size_t)about.st_size + 2 : 64 * 1024;
+    /* One byte for the end of the text, and one to see that the file has ended. The size is that of
+       a moment, and may be larger than all memory. */
+    bool is_small = is_known && about.st_size >= 0 && about.st_size < 64 * 1024 * 1024;
+    size_t length = 0, room = is_small ? (size_t)about.st_size + 2 : 64 * 1024;
     char *data = palisade_alloc(room);
     for (size_t got; (got = fread(data + length, 1, room - 1 - length, file)) > 0;) {
         length += got;
