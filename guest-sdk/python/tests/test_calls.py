@@ -226,6 +226,9 @@ def test_text_that_is_not_unicode_is_an_error_and_replaced_in_messages():
     with pytest.raises(ValueError, match="not Unicode at character"):
         Link("a:b", "\ud800")
     assert failing(ToolError("no \ud800")).message == "no ?"
+    assert failing(ToolError(ValueError("odd"))).message == "odd"  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="of type int, and not a str"):
+        Text(1)  # type: ignore[arg-type]
     assert failing(InvalidInput("/a\udc80", "is \ud800")).reason == "is ?"
 
 

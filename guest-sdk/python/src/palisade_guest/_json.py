@@ -45,7 +45,10 @@ def unicode_text(text: str) -> str:
 
     Raises:
         ValueError: The text has a lone surrogate, such as those of `errors="surrogateescape"`.
+        TypeError: The value is no text.
     """
+    if not isinstance(text, str):
+        raise TypeError(f"a text of the result is of type {type(text).__name__}, and not a str")
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -56,9 +59,9 @@ def unicode_text(text: str) -> str:
     return text
 
 
-def replaced(text: str) -> str:
-    """Replaces lone surrogates: a message never fails."""
-    return text.encode(errors="replace").decode()
+def replaced(text: object) -> str:
+    """Returns the text of a message. It replaces lone surrogates: a message never fails."""
+    return str(text).encode(errors="replace").decode()
 
 
 def _key(key: Any) -> str:

@@ -76,7 +76,8 @@ class Resource:
 
     def __post_init__(self) -> None:
         unicode_text(self.uri)
-        if isinstance(self.body, str):
+        unicode_text(self.mime or "")
+        if not isinstance(self.body, (bytes, bytearray, memoryview)):
             unicode_text(self.body)
 
 
@@ -89,7 +90,8 @@ class Link:
     mime: str | None = None
 
     def __post_init__(self) -> None:
-        unicode_text(self.uri + self.name)
+        for text in (self.uri, self.name, self.mime or ""):
+            unicode_text(text)
 
 
 Content = Union[Text, Json, Image, Audio, Resource, Link]

@@ -56,7 +56,7 @@ class Context:
 
     def log(self, level: Level, message: object) -> None:
         """Writes to the host's log, under the ID of the call. The model does not see it."""
-        self._backend.log(level, replaced(str(message)))
+        self._backend.log(level, replaced(message))
 
     def debug(self, message: object) -> None:
         """Logs a detail for debugging the tool."""
@@ -81,7 +81,7 @@ class Context:
     def progress(self, done: float, total: float | None = None, message: str = "") -> None:
         """Reports progress: `done` of `total`, in any unit. Values should grow."""
         self._backend.progress(
-            float(done), None if total is None else float(total), replaced(message) or None
+            float(done), None if total is None else float(total), replaced(message or "") or None
         )
 
     def emit(self, chunk: str) -> None:

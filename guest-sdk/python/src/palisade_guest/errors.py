@@ -37,7 +37,7 @@ class InvalidInput(ToolError):
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(reason)
-        self.field = replaced(field)
+        self.field = replaced("" if field is None else field)
         self.reason = self.message
 
     def __str__(self) -> str:
