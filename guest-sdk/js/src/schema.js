@@ -225,10 +225,12 @@ function path(keywords, description) {
 
 /** Returns a pattern as the host reads it, which is by code points where that is possible. */
 function expressionOf(source) {
-  try {
-    return new RegExp(source, 'u');
-  } catch {
-    return new RegExp(source);
+  for (const flags of ['u', '']) {
+    try {
+      return new RegExp(source, flags);
+    } catch (error) {
+      require(flags === 'u', `the pattern ${source}: ${error.message}`);
+    }
   }
 }
 

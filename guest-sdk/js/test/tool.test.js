@@ -203,6 +203,7 @@ test('faulty definitions are refused with the way out', () => {
   refusal({ description: 'x'.repeat(16 * 1024 + 1) }, /more than 16 KiB/);
   const wrong = (type, message) => assert.throws(type, (error) => error instanceof DefinitionError && message.test(error.message));
   wrong(() => t.string().pattern(/^a$/i), /a schema has no flags/);
+  wrong(() => t.string().pattern('['), /the pattern \[: Invalid/);
   wrong(() => t.integer().min(3).default(1), /the default 1: must be at least 3/);
   wrong(() => t.integer().default(1).min(3), /the default 1: must be at least 3/);
   wrong(() => t.enum(['x', 'y']).default('z'), /the default "z": must be one of x, y/);

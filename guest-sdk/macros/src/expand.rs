@@ -14,7 +14,9 @@ use crate::options::Options;
 pub(crate) fn tool(options: TokenStream, item: &TokenStream) -> TokenStream {
     let beside = match Header::of(item) {
         Ok(header) => expand(options, &header).unwrap_or_else(|error| {
-            let (error, stand_in) = (error.to_compile_error(), stand_in(&header));
+            let error = error.to_compile_error();
+            // No type can stand beside a method.
+            let stand_in = (!header.is_method()).then(|| stand_in(&header));
             quote!(#error #stand_in)
         }),
         Err(error) => error.to_compile_error(),
@@ -31,8 +33,8 @@ pub(crate) fn tool(options: TokenStream, item: &TokenStream) -> TokenStream {
 fn stand_in(header: &Header) -> TokenStream {
     let (visibility, ident) = (&header.visibility, header.ident());
     let conditions: Vec<_> = header.conditions().collect();
-    // No other tool has this name: two with the same one would be a second fault.
-    let name = ident.to_string();
+    // No tool can have this name: two with the same one would be a second fault.
+    let name = format!("{ident} is faulty");
     quote! {
         #(#conditions)*
         #[doc(hidden)]

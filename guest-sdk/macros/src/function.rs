@@ -32,6 +32,11 @@ impl Header {
         &self.signature.ident
     }
 
+    /// Returns true for a function with `self`.
+    pub(crate) fn is_method(&self) -> bool {
+        self.signature.receiver().is_some()
+    }
+
     /// Returns the `cfg` attributes.
     pub(crate) fn conditions(&self) -> impl Iterator<Item = &Attribute> {
         self.attributes.iter().filter(|attribute| attribute.path().is_ident("cfg"))
