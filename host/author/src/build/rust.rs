@@ -32,6 +32,14 @@ struct Metadata {
 struct Package {
     manifest_path: PathBuf,
     targets: Vec<CargoTarget>,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    name: String,
+    /// The directory of the package, if the manifest names one.
+    path: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -57,7 +65,8 @@ pub(super) fn build(
     let home = &metadata.target_directory;
     fs::create_dir_all(home).map_err(|source| BuildError::io("create", home, source))?;
     target.forget_artefacts_of_another(home)?;
-    run(&mut cargo_build(directory, &target), "cargo", INSTALL)?;
+    let mut build = cargo_build(directory, &target, &metadata.packages);
+    run(&mut build, "cargo", INSTALL)?;
     let file = home.join(TARGET).join("release").join(format!("{library}.wasm"));
     let bytes = fs::read(&file).map_err(|source| BuildError::io("read", &file, source))?;
     Ok(Made { name: library, bytes })
@@ -74,11 +83,11 @@ fn cargo(directory: &Path) -> Command {
 
 /// Returns the build. Flags of the command line are joined with those of the project's
 /// configuration, which those of the environment would replace.
-fn cargo_build(directory: &Path, target: &Target) -> Command {
+fn cargo_build(directory: &Path, target: &Target, packages: &[Package]) -> Command {
     let mut command = cargo(directory);
     command.args(["build", "--release", "--target", TARGET]);
     let mut flags = target.flags();
-    flags.extend(remapped(|name| std::env::var(name).ok()));
+    flags.extend(remapped(|name| std::env::var(name).ok(), packages));
     if !flags.is_empty() {
         let list = serde_json::Value::from(flags);
         command.arg("--config").arg(format!("target.{TARGET}.rustflags={list}"));
@@ -88,15 +97,19 @@ fn cargo_build(directory: &Path, target: &Target) -> Command {
 
 /// Returns the flags that shorten the paths of this machine, which are in the texts of panics: a
 /// plugin tells nobody the name of its author's home directory.
-fn remapped(variable: impl Fn(&str) -> Option<String>) -> Vec<String> {
-    let absolute = |name: &str| variable(name).filter(|path| Path::new(path).is_absolute());
-    let places = [("HOME", "~"), ("CARGO_HOME", "~/.cargo")];
-    let flag = |(name, short): (&str, &str)| {
-        let place = absolute(name)?;
-        let place = place.trim_end_matches('/');
-        (!place.is_empty()).then(|| format!("--remap-path-prefix={place}={short}"))
-    };
-    places.into_iter().filter_map(flag).collect()
+fn remapped(variable: impl Fn(&str) -> Option<String>, packages: &[Package]) -> Vec<String> {
+    let homes = [("HOME", "~"), ("CARGO_HOME", "~/.cargo")];
+    let homes = homes.into_iter().filter_map(|(name, short)| {
+        let place = variable(name).filter(|path| Path::new(path).is_absolute())?;
+        Some((place.trim_end_matches('/').to_owned(), short.to_owned()))
+    });
+    // The SDK may be anywhere. The last flag that fits counts.
+    let dependencies = packages.iter().flat_map(|package| &package.dependencies);
+    let directories = dependencies.filter_map(|dependency| {
+        Some((dependency.path.as_ref()?.to_str()?.to_owned(), dependency.name.clone()))
+    });
+    let places = homes.chain(directories).filter(|(place, _)| !place.is_empty());
+    places.map(|(place, short)| format!("--remap-path-prefix={place}={short}")).collect()
 }
 
 fn metadata(directory: &Path) -> Result<Metadata, BuildError> {
@@ -161,15 +174,23 @@ mod tests {
     #[test]
     fn paths_of_the_machine_are_shortened() {
         let of = |home: &'static str, cargo: Option<&'static str>| {
-            remapped(move |name| match name {
+            let variable = move |name: &str| match name {
                 "HOME" => Some(home.to_owned()),
                 _ => cargo.map(str::to_owned),
-            })
+            };
+            remapped(variable, &[])
         };
         let home = "--remap-path-prefix=/home/ada=~";
         assert_eq!(of("/home/ada/", None), [home]);
         let cargo = "--remap-path-prefix=/opt/cargo=~/.cargo";
         assert_eq!(of("/home/ada", Some("/opt/cargo")), [home, cargo]);
         assert!(of("/", Some("relative")).is_empty());
+        let sdk = Dependency { name: "palisade-guest".to_owned(), path: Some("/sdk".into()) };
+        let package = Package {
+            manifest_path: "/p/Cargo.toml".into(),
+            targets: Vec::new(),
+            dependencies: vec![sdk],
+        };
+        assert_eq!(remapped(|_| None, &[package]), ["--remap-path-prefix=/sdk=palisade-guest"]);
     }
 }
