@@ -4,6 +4,7 @@ use palisade::internal::open_regular;
 use palisade::workspace::LastLink;
 use std::fs;
 use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 /// Reads a file of at most this many bytes. A pipe or a device is not opened, since it may block
@@ -37,13 +38,13 @@ pub(crate) fn read_text(path: &Path, most: u64) -> io::Result<String> {
 ///
 /// If the file cannot be written. Nothing is left beside the place then.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    // An earlier run may have been killed.
-    let _ = fs::remove_file(&beside);
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&beside)?;
-    let written = file.write_all(bytes).and_then(|()| fs::rename(&beside, path));
-    written.inspect_err(|_| drop(fs::remove_file(&beside)))
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    // As a new file of the user, and not as a private one.
+    let mut beside = tempfile::Builder::new()
+        .permissions(fs::Permissions::from_mode(0o666))
+        .tempfile_in(directory.unwrap_or(Path::new(".")))?;
+    beside.write_all(bytes)?;
+    beside.persist(path).map(drop).map_err(|error| error.error)
 }
 
 #[cfg(test)]

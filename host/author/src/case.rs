@@ -112,10 +112,12 @@ pub fn write_files(root: &Path, files: &Files) -> io::Result<()> {
 fn inside(path: &str) -> io::Result<&Path> {
     let normal = |part: Component<'_>| matches!(part, Component::Normal(_));
     let path = Path::new(path);
-    if path.as_os_str().is_empty() || !path.components().all(normal) {
+    // One file has one name.
+    let is_plain = path.components().collect::<PathBuf>().as_os_str() == path.as_os_str();
+    if path.as_os_str().is_empty() || !is_plain || !path.components().all(normal) {
         let shown = visible(&path.display().to_string());
         return Err(io::Error::other(format!(
-            "`{shown}` is not a path inside of the workspace; a relative one without `..` is accepted"
+            "`{shown}` is not a path inside of the workspace; a relative one without `.`, `..` and `//` is accepted"
         )));
     }
     Ok(path)
@@ -205,17 +207,18 @@ pub fn changes(before: &Files, after: &Files) -> Changes {
     removed.chain(written.map(|(path, content)| (path.clone(), Some(content.clone())))).collect()
 }
 
-/// Reads the cases of a directory, sorted by name. A missing directory has none.
+/// Returns the cases of a directory, sorted by name, and reads each when it is its turn: together
+/// they may be larger than memory. A missing directory has none.
 ///
 /// # Errors
 ///
 /// If the directory cannot be listed.
-pub fn read_all(directory: &Path) -> io::Result<Vec<Named>> {
+pub fn read_all(directory: &Path) -> io::Result<impl Iterator<Item = Named> + use<>> {
     let entries = match fs::read_dir(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        entries => Some(entries?),
     };
-    let paths = entries.flatten().map(|entry| entry.path());
+    let paths = entries.into_iter().flatten().flatten().map(|entry| entry.path());
     let mut paths: Vec<PathBuf> =
         paths.filter(|path| path.extension().is_some_and(|it| it == "json")).collect();
     paths.sort();
@@ -224,14 +227,14 @@ pub fn read_all(directory: &Path) -> io::Result<Vec<Named>> {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Named { name: visible(&stem), case: read(&path) }
     };
-    Ok(paths.into_iter().map(named).collect())
+    Ok(paths.into_iter().map(named))
 }
 
 fn read(path: &Path) -> Result<Case, String> {
     let text = bounded::read_text(path, LARGEST).map_err(|error| error.to_string())?;
     serde_json::from_str(&text).map_err(|error| match error.classify() {
         serde_json::error::Category::Data => format!(
-            "it is no case: {error}; a case has `tool`, `input`, `workspace`, `result` and `changes`, and a file is a text or {{\"base64\": …}}"
+            "it is no case: {error}; a case has `tool`, `input`, `workspace`, `result` and `changes`, and a file is a text, {{\"base64\": …}} or, for an empty directory, {{\"entries\": []}}"
         ),
         _ => error.to_string(),
     })
@@ -347,7 +350,7 @@ mod tests {
     fn path_outside_of_the_workspace_is_refused() {
         let root = tempfile::tempdir().unwrap();
         let inner = root.path().join("inner");
-        for path in ["../x", "/x", "", "a/../../x", "."] {
+        for path in ["../x", "/x", "", "a/../../x", ".", "a//x", "a/./x", "a/"] {
             let files = Files::from([(path.to_owned(), Content::of(Vec::new()))]);
             assert!(write_files(&inner, &files).is_err(), "{path}");
         }

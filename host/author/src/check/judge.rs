@@ -150,7 +150,14 @@ pub(super) fn undeclared(
 ) {
     let is_declared =
         |path: &str| declared.iter().any(|it| it == path || path.starts_with(&format!("{it}/")));
-    if let Some(path) = changes.keys().find(|path| !is_declared(path)) {
+    // A directory that was made for a declared file.
+    let is_parent = |path: &str, content: &Option<Content>| {
+        matches!(content, Some(Content::EmptyDirectory { .. }))
+            && declared.iter().any(|it| it.starts_with(&format!("{path}/")))
+    };
+    let undeclared =
+        changes.iter().find(|(path, content)| !is_declared(path) && !is_parent(path, content));
+    if let Some((path, _)) = undeclared {
         let message = format!(
             "it changes `{}`, which its input {} does not name as a path to change: a person who is asked does not see it; take the path as an argument with `\"format\": \"workspace-path\"`, and without `\"x-access\": \"read\"`",
             elided(path, 120),

@@ -56,7 +56,7 @@ pub fn replay(
     timeout: Duration,
 ) -> Result<Vec<Replayed>, TrialError> {
     let is_wanted = |it: &Named| names.is_empty() || names.contains(&it.name);
-    let named = case::read_all(cases)?.into_iter().filter(is_wanted);
+    let named = case::read_all(cases)?.filter(is_wanted);
     named.map(|named| replayed(trial, named, timeout)).collect()
 }
 
@@ -99,13 +99,16 @@ pub(super) fn all(
                         named.name, named.name
                     );
                     found.fault(Topic::Cases, "differs", Some(&case.tool), message);
-                } else if let Some(difference) =
-                    one(trial, options.timeout, &case, &mut cases, found)?.difference
-                {
-                    let message = format!(
-                        "in the case `{}`, {difference}; if that is meant, `palisade check --record {}` records it again",
-                        named.name, named.name
-                    );
+                    continue;
+                }
+                let Ran { result, difference } =
+                    one(trial, options.timeout, &case, &mut cases, found)?;
+                if let Some(difference) = difference {
+                    let advice = match result {
+                        Some(_) => "; if that is meant, record it again, or change its file",
+                        None => "",
+                    };
+                    let message = format!("in the case `{}`, {difference}{advice}", named.name);
                     found.fault(Topic::Cases, "differs", Some(&case.tool), message);
                 }
             }
