@@ -44,7 +44,15 @@ fn change_of_a_source_and_of_a_case_are_told_apart() {
     assert_eq!(wait(&mut watch, &project, &["src/lib.rs"]).0, source("src/lib.rs"));
     assert_eq!(wait(&mut watch, &project, &["src/new.rs"]).0, source("src/new.rs"));
     assert_eq!(wait(&mut watch, &project, &["tests/counts.json"]).0, Change::Cases);
-    assert_eq!(wait(&mut watch, &project, &["tests/helper.rs"]).0, source("tests/helper.rs"));
+}
+
+#[test]
+fn files_of_tests_are_no_change() {
+    let project = project();
+    let mut watch = Watch::begin(project.path()).unwrap();
+    let (change, pauses) = wait(&mut watch, &project, &["tests/helper.rs", "src/lib.rs"]);
+    assert_eq!(change, source("src/lib.rs"));
+    assert!(pauses > 1, "{pauses}");
 }
 
 #[test]
