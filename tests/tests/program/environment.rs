@@ -37,7 +37,7 @@ fn workspace_is_the_variable_or_the_current_directory() {
 }
 
 #[test]
-fn plugins_variable_is_a_path_list_added_to_the_flag() {
+fn plugins_variable_is_a_path_list_behind_the_flag() {
     let world = World::new();
     let [one, two] = [guest::CANCEL_SLEEP, guest::LOADER_GOOD]
         .map(|guest| guest.directory().to_string_lossy().into_owned());
@@ -57,7 +57,7 @@ fn plugins_variable_is_a_path_list_added_to_the_flag() {
         .filter_map(|tool| tool["plugin"].as_str())
         .collect();
     plugins.dedup();
-    assert_eq!(plugins, ["cancel_sleep", "loader_good", "cancel_compute"]);
+    assert_eq!(plugins, ["cancel_compute", "cancel_sleep", "loader_good"]);
     program(&world, &["list"])
         .env("PALISADE_PLUGINS", "/nowhere")
         .run()

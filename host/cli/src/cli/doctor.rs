@@ -290,7 +290,7 @@ impl Manager {
                 "only needed to write plugins in Rust: `rustup target add wasm32-wasip2`. Without it, `palisade build` and a build of Palisade itself make the target from Debian's packages (CONTRIBUTING.md)"
             }
             Self::Other => {
-                "only needed to write plugins in Rust: `palisade build` and a build of Palisade itself make the target from Debian's packages (CONTRIBUTING.md); elsewhere, use a toolchain that has it, such as one of rustup (https://rustup.rs)"
+                "only needed to write plugins in Rust: `palisade build` and a build of Palisade itself make the target from Debian's packages (CONTRIBUTING.md); elsewhere, use a toolchain that has this target, such as one of rustup (https://rustup.rs)"
             }
         }
     }
