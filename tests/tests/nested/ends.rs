@@ -5,11 +5,13 @@ use palisade::policy::Policy;
 use palisade::{Call, CallMode, SideEffects, json};
 use std::time::Duration;
 
+/// The deadline of a program that never ends: its calls begin before it, also on a busy machine.
+const DEADLINE: Duration = Duration::from_secs(1);
+
 #[tokio::test]
 async fn deadline_of_the_program_ends_its_call() {
     let stage = granting(&["nested_spin"], |builder| builder);
-    let call = making(&json!([{"tool": "nested_spin", "input": {}}]))
-        .with_timeout(Duration::from_millis(300));
+    let call = making(&json!([{"tool": "nested_spin", "input": {}}])).with_timeout(DEADLINE);
     let result = stage.host.dispatch(&stage.session(), call).await;
     assert_eq!(result.error().unwrap().class().as_str(), "timeout");
     stage.ended_once("outer.1");
@@ -26,7 +28,7 @@ async fn waiting_calls_do_not_start(mode: CallMode) {
     let write = json!({"tool": "write_file", "input": {"path": "late.txt", "content": "x"}});
     let calls: Vec<_> = std::iter::repeat_n(spin, 8).chain([write]).collect();
     let input = json!({"calls": calls, "order": "at_once"});
-    let call = Call::new("nested_run", input).with_timeout(Duration::from_millis(300));
+    let call = Call::new("nested_run", input).with_timeout(DEADLINE);
     let result = stage.host.dispatch(&stage.session(), call.with_id("outer")).await;
     assert_eq!(result.error().unwrap().class().as_str(), "timeout");
     let has_begun = |number: &usize| {
