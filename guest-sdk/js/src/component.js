@@ -46,7 +46,11 @@ function report(thrown, host) {
   for (let error = thrown; error !== undefined; error = error?.cause) {
     const stack = error?.stack ? located(`${error}\n${error.stack}`.trimEnd()) : String(error);
     // A log has one line for each message.
-    for (const line of stack.split('\n')) host.log(level, line.slice(0, MAX_MESSAGE));
+    for (const line of stack.split('\n')) {
+      for (let at = 0; at < line.length; at += MAX_MESSAGE) {
+        host.log(level, line.slice(at, at + MAX_MESSAGE));
+      }
+    }
   }
 }
 

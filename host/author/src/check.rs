@@ -55,7 +55,7 @@ pub struct Options {
     pub subject: Subject,
 }
 
-/// What is checked.
+/// The subject of a check: a single file, or the plugin of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
     /// A file, perhaps of a stranger: its tools need no cases.

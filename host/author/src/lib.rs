@@ -1,8 +1,8 @@
 //! The author's side of Palisade: new projects, builds, and the check of a plugin.
 //!
 //! Each module uses only modules before it in this order: `bounded`, `language`, `name`, `sdk`,
-//! `project`, `component`, `case`, `trial`, `build`, `files`, `check`, `dev`. `wit` uses none of them. It
-//! prints nothing.
+//! `project`, `component`, `case`, `trial`, `build`, `files`, `check`, `dev`. `wit` uses none of
+//! them. The crate prints nothing.
 
 mod bounded;
 pub mod build;

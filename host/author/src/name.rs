@@ -20,8 +20,8 @@ const RESERVED: &str = "abstract alignas alignof alloc and arguments as asm asse
     struct super switch test this throw trait true try type typedef typeof union unsafe unsigned \
     unsized use var virtual void volatile where while with yield";
 
-/// The crates that the template of a project in Rust names, as identifiers, and those that they need
-/// of this repository.
+/// The crates of a project in Rust whose names no other package can have, as identifiers: those
+/// that its template names, and those of this repository that they need.
 const CRATES: [&str; 5] =
     ["palisade_guest", "palisade_guest_macros", "schemars", "serde", "serde_json"];
 

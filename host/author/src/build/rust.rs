@@ -95,8 +95,8 @@ fn cargo_build(directory: &Path, target: &Target, packages: &[Package]) -> Comma
     command
 }
 
-/// Returns the flags that shorten the paths of this machine, which are in the texts of panics: a
-/// plugin tells nobody the name of its author's home directory.
+/// Returns the flags that shorten the paths of this machine, which the texts of panics contain.
+/// Without them, a component would contain the name of the author's home directory.
 fn remapped(variable: impl Fn(&str) -> Option<String>, packages: &[Package]) -> Vec<String> {
     let homes = [("HOME", "~"), ("CARGO_HOME", "~/.cargo")];
     let homes = homes.into_iter().filter_map(|(name, short)| {
