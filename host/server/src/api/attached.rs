@@ -74,7 +74,7 @@ impl Shared {
     pub(crate) fn attach(&self, attached: AttachedSession) {
         let AttachedSession { session, origin, client, title, protocol, end } = attached;
         let Some(id) = session.id().cloned() else { return };
-        let open = self.sessions.attach(|number| OpenSession {
+        let make = |number| OpenSession {
             memory: None,
             id,
             owner: client.map_or(Owner::Operators, Owner::Client),
@@ -86,15 +86,13 @@ impl Shared {
             title: title.map(Into::into),
             protocol: protocol.map(Into::into),
             end: Some(end),
-        });
-        self.record_attached(&open);
+        };
+        self.sessions.attach(make, |open| self.record_attached(open));
     }
 
     /// Records the end of an attached session, and forgets it.
     pub(crate) fn detach(&self, id: &str) {
-        if self.sessions.detach(id) {
-            self.session_closed(id);
-        }
+        self.sessions.detach(id, || self.session_closed(id));
     }
 
     /// Ends an attached session. Returns false if there is none of this id.
@@ -110,8 +108,7 @@ impl Shared {
     pub(crate) fn close_sessions(&self) {
         for open in self.sessions.all() {
             if !self.end_attached(&open.id) {
-                self.sessions.close(&open.id);
-                self.session_closed(&open.id);
+                self.sessions.close(&open.id, || self.session_closed(&open.id));
             }
         }
     }

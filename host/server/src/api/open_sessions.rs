@@ -88,6 +88,8 @@ impl OpenSession {
     }
 }
 
+/// The table of the open sessions. What it records is recorded before its lock is released: the
+/// server that ends then has the record of every session that it no longer finds here.
 pub(super) struct OpenSessions {
     per_owner: usize,
     table: Mutex<Table>,
@@ -128,20 +130,26 @@ impl OpenSessions {
         Ok(open)
     }
 
-    /// Adds a session that something else has opened, and bounds.
-    pub(super) fn attach(&self, make: impl FnOnce(u64) -> OpenSession) -> OpenSession {
+    /// Adds a session that something else has opened, and bounds, and records it.
+    pub(super) fn attach(
+        &self,
+        make: impl FnOnce(u64) -> OpenSession,
+        record: impl FnOnce(&OpenSession),
+    ) {
         let mut table = self.table();
         table.opened += 1;
         let open = make(table.opened);
-        table.open.insert(open.id.clone(), open.clone());
-        open
+        record(&open);
+        table.open.insert(open.id.clone(), open);
     }
 
-    /// Removes an attached session. Returns false if there is none of this id.
-    pub(super) fn detach(&self, id: &str) -> bool {
+    /// Removes an attached session, and records that. Does nothing if there is none of this id.
+    pub(super) fn detach(&self, id: &str, record: impl FnOnce()) {
         let mut table = self.table();
-        let is_attached = table.open.get(id).is_some_and(|open| open.end.is_some());
-        is_attached && table.open.remove(id).is_some()
+        if table.open.get(id).is_some_and(|open| open.end.is_some()) {
+            table.open.remove(id);
+            record();
+        }
     }
 
     /// Returns what ends an attached session. `None` if there is none of this id.
@@ -161,16 +169,19 @@ impl OpenSessions {
         open.filter(|open| role.is_operator() || open.is_of(role))
     }
 
-    /// Closes a session: its calls are cancelled, and its id is free for the same owner.
-    pub(super) fn close(&self, id: &str) {
+    /// Closes a session and records that: its calls are cancelled, and its id is free for the same
+    /// owner. Returns false if there is none of this id.
+    pub(super) fn close(&self, id: &str, record: impl FnOnce()) -> bool {
         let mut table = self.table();
-        let Some(open) = table.open.remove(id) else { return };
+        let Some(open) = table.open.remove(id) else { return false };
+        record();
         if table.closed.len() >= REMEMBERED {
             table.closed.pop_front();
         }
         table.closed.push_back((open.id, open.owner));
         drop(table);
         open.session.close();
+        true
     }
 
     /// Returns all open sessions, the newest first.
@@ -186,5 +197,53 @@ impl OpenSessions {
 
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
+    use super::*;
+    use palisade::Host;
+    use palisade::plugins::Shipped;
+    use std::cell::Cell;
+
+    #[test]
+    fn end_of_a_session_is_recorded_before_others_miss_it_and_once() {
+        let workspace = tempfile::tempdir().unwrap();
+        let host = Host::builder().workspace(workspace.path()).shipped(Shipped::LeftOut);
+        let host = host.build().unwrap();
+        let open = |id: &str, number, end| OpenSession {
+            id: id.into(),
+            owner: Owner::Operators,
+            session: host.session().clone(),
+            tools: None,
+            opened_at: Timestamp::now(),
+            number,
+            origin: "test",
+            title: None,
+            protocol: None,
+            end,
+            memory: None,
+        };
+        let sessions = OpenSessions::new(8);
+        let recorded = Cell::new(0);
+        let record = || {
+            assert!(sessions.table.try_lock().is_err(), "another sees the table before the record");
+            recorded.set(recorded.get() + 1);
+        };
+
+        let end = End::new(|| {});
+        sessions.attach(|number| open("attached", number, Some(end)), |_| record());
+        sessions.detach("attached", record);
+        sessions.detach("attached", record);
+        assert_eq!(recorded.get(), 2);
+
+        let own =
+            sessions.open("own".into(), &Owner::Operators, |number| open("own", number, None));
+        assert!(own.is_ok());
+        assert!(sessions.close("own", record));
+        assert!(!sessions.close("own", record));
+        assert_eq!(recorded.get(), 3);
     }
 }

@@ -106,11 +106,13 @@ pub(super) async fn close(
 ) -> Result<StatusCode, ApiError> {
     let sessions = reachable(&app, &role, &id)?;
     if !app.end_attached(&id) {
-        app.sessions.close(&id);
+        let is_of_the_api = app.sessions.close(&id, || app.session_closed(&id));
         // A session that something else has begun stays in its hands, but runs nothing any more.
         sessions.iter().for_each(Session::close);
         app.async_calls.forget(&id);
-        app.session_closed(&id);
+        if !is_of_the_api {
+            app.session_closed(&id);
+        }
     }
     // Whoever looks next sees it closed.
     app.journal().flush().await;

@@ -59,19 +59,20 @@ impl Shared {
     /// Writes that a session was opened, before anything else of it.
     pub(super) async fn session_opened(&self, open: &OpenSession) -> Result<(), ApiError> {
         if let Err(error) = self.journal().commit(opened_record(open)).await {
-            self.sessions.close(&open.id);
+            self.sessions.close(&open.id, || {});
             return Err(error.into());
         }
         self.journal().record(opened_event(open));
         Ok(())
     }
 
-    /// Records that a session was attached. Whoever has opened it does not wait.
+    /// Records that a session was attached, without waiting for the commit.
     pub(super) fn record_attached(&self, open: &OpenSession) {
         self.journal().record(opened_record(open));
         self.journal().record(opened_event(open));
     }
 
+    /// Records that a session was closed, without waiting for the commit.
     pub(super) fn session_closed(&self, id: &str) {
         let at = Timestamp::now();
         self.journal().record(session_event("session.closed", id, &json!({})));
