@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// An upper bound for the time until an event arrives, also on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -70,11 +70,23 @@ impl EventStream {
     }
 
     /// Returns the next event, or `None` at the end.
+    ///
+    /// # Panics
+    ///
+    /// If the stream goes on, and no event arrives in time.
+    #[track_caller]
     pub fn next_event(&mut self) -> Option<StreamEvent> {
+        self.event_before(Instant::now() + PATIENCE)
+    }
+
+    #[track_caller]
+    fn event_before(&mut self, end: Instant) -> Option<StreamEvent> {
         loop {
             if let Some(event) = self.take_event() {
                 return Some(event);
             }
+            // Heartbeats keep the stream open without an event.
+            assert!(Instant::now() < end, "the event did not arrive within {PATIENCE:?}");
             if self.read(4096) == 0 {
                 return None;
             }
@@ -85,11 +97,12 @@ impl EventStream {
     ///
     /// # Panics
     ///
-    /// If the stream ends before.
+    /// If the stream ends before, or the event does not arrive in time.
     #[track_caller]
     pub fn find(&mut self, is_wanted: impl Fn(&StreamEvent) -> bool) -> StreamEvent {
+        let start = Instant::now();
         loop {
-            let event = self.next_event().expect("the stream has the event");
+            let event = self.event_before(start + PATIENCE).expect("the stream has the event");
             if is_wanted(&event) {
                 return event;
             }
