@@ -87,6 +87,16 @@ fn directory() -> Result<String> {
     Ok("made".to_owned())
 }
 
+/// Removes each empty directory, and its input names none.
+#[tool(side_effects = "write")]
+fn sweeping() -> Result<String> {
+    let mut removed = 0;
+    for entry in std::fs::read_dir(".")? {
+        removed += usize::from(std::fs::remove_dir(entry?.path()).is_ok());
+    }
+    Ok(format!("{removed} removed"))
+}
+
 /// The file that a tool reads.
 #[derive(Deserialize, JsonSchema)]
 struct Source {
@@ -102,5 +112,5 @@ fn refusing(source: Source) -> Result<String> {
 
 palisade_guest::export!(
     undeclared, too_low, again, half_done, idle, partial, hoard, talkative, deep, directory,
-    refusing
+    sweeping, refusing
 );

@@ -31,5 +31,6 @@ fn each_tool_has_its_defect_and_no_other() {
     assert_eq!(named("talkative"), ["dropped-text"], "{report:#}");
     assert!(named("deep").contains(&"exhausted"), "{report:#}");
     assert_eq!(named("directory"), ["undeclared-change"], "{report:#}");
+    assert_eq!(named("sweeping"), ["undeclared-change"], "{report:#}");
     assert_eq!(named("refusing"), ["schema-mismatch"], "{report:#}");
 }

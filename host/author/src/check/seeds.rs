@@ -24,9 +24,17 @@ pub(super) const HOSTILE: [&str; 14] = [
     "9999999999999999999999999999",
 ];
 
-/// Paths of the workspace: files, a directory, and one that does not exist.
-pub(super) const PATHS: [&str; 7] =
-    ["notes.txt", "data/table.csv", "data/value.json", "empty", "data", "bytes.bin", "missing.txt"];
+/// Paths of the workspace: files, two directories, and one that does not exist.
+pub(super) const PATHS: [&str; 8] = [
+    "notes.txt",
+    "data/table.csv",
+    "data/value.json",
+    "empty",
+    "data",
+    "bytes.bin",
+    "missing.txt",
+    "hollow",
+];
 
 /// Returns the files before each drawn call.
 pub(super) fn files() -> Files {
@@ -38,6 +46,8 @@ pub(super) fn files() -> Files {
         ("data/value.json".to_owned(), text("{\"name\": \"alpha\", \"list\": [1, 2, 3]}\n")),
         ("empty".to_owned(), text("")),
         ("bytes.bin".to_owned(), Content::of((0..=255).collect())),
+        // A tool that removes directories shows itself here.
+        ("hollow".to_owned(), Content::EmptyDirectory { entries: [] }),
     ])
 }
 
