@@ -3,8 +3,8 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::Result;
 use syn::spanned::Spanned;
+use syn::{DeriveInput, Result};
 
 use crate::function::{Function, Header};
 use crate::options::Options;
@@ -19,7 +19,13 @@ pub(crate) fn tool(options: TokenStream, item: &TokenStream) -> TokenStream {
             let stand_in = (!header.is_method()).then(|| stand_in(&header));
             quote!(#error #stand_in)
         }),
-        Err(error) => error.to_compile_error(),
+        Err(error) => {
+            let error = error.to_compile_error();
+            // `export!` names a type that stands there already.
+            let ty = syn::parse2::<DeriveInput>(item.clone()).ok();
+            let faulty = ty.filter(|ty| ty.generics.params.is_empty()).map(|ty| faulty(&ty.ident));
+            quote!(#error #faulty)
+        }
     };
     quote! {
         #[allow(clippy::needless_pass_by_value, reason = "a tool owns its arguments")]
@@ -33,8 +39,7 @@ pub(crate) fn tool(options: TokenStream, item: &TokenStream) -> TokenStream {
 fn stand_in(header: &Header) -> TokenStream {
     let (visibility, ident) = (&header.visibility, header.ident());
     let conditions: Vec<_> = header.conditions().collect();
-    // No tool can have this name: two with the same one would be a second fault.
-    let name = format!("{ident} is faulty");
+    let faulty = faulty(ident);
     quote! {
         #(#conditions)*
         #[doc(hidden)]
@@ -42,6 +47,15 @@ fn stand_in(header: &Header) -> TokenStream {
         #visibility struct #ident {}
 
         #(#conditions)*
+        #faulty
+    }
+}
+
+/// Returns the implementation of a tool that is never called.
+fn faulty(ident: &Ident) -> TokenStream {
+    // No tool can have this name: two with the same one would be a second fault.
+    let name = format!("{ident} is faulty");
+    quote! {
         impl ::palisade_guest::Tool for #ident {
             const NAME: &'static str = #name;
 
@@ -217,11 +231,21 @@ mod tests {
                 fn act();
             ),
         ] {
-            assert_eq!(
-                text(quote!(side_effects = "read"), &item).matches("compile_error").count(),
-                1
-            );
+            let expanded = text(quote!(side_effects = "read"), &item);
+            assert_eq!(expanded.matches("compile_error").count(), 1);
         }
+    }
+
+    #[test]
+    fn refused_type_can_stand_in_a_list_of_tools() {
+        let expanded = text(
+            quote!(side_effects = "read"),
+            &quote!(
+                struct Act;
+            ),
+        );
+        assert!(expanded.contains("impl :: palisade_guest :: Tool for Act"), "{expanded}");
+        assert_eq!(expanded.matches("struct Act").count(), 1, "{expanded}");
     }
 
     #[test]
