@@ -16,7 +16,7 @@ use crate::tool::text::elided;
 use atomic::replace;
 use cap_std::fs::Dir;
 use open::{open_to_append, open_to_read};
-use place::{Missing, Place, listed_place};
+use place::{Missing, Place, check_destination, listed_place};
 use std::ffi::OsStr;
 use std::io::{self, Read as _, Write as _};
 
@@ -265,11 +265,16 @@ impl<'a> WorkspaceFiles<'a> {
         real.is_some_and(|real| is_permitted(&rules, real, is_dir))
     }
 
-    /// Resolves a path, and refuses one that the path rules leave out by its name.
+    /// Resolves a path, and refuses one that the path rules leave out, by its names or behind its
+    /// links.
     fn resolve(&self, path: &str, last: LastLink) -> Result<String, FileError> {
         let relative = self.workspace.resolve(path, last)?;
-        let allowed = self.workspace.rules().check_allowed(&relative);
-        allowed.map_err(|why| FileError::forbidden(path, why))?;
+        let rules = self.workspace.rules();
+        let root = self.workspace.dir();
+        rules
+            .check_allowed(&relative)
+            .and_then(|()| check_destination((root, &rules), relative.as_ref(), last))
+            .map_err(|why| FileError::forbidden(path, why))?;
         Ok(relative)
     }
 

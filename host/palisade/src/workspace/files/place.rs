@@ -38,7 +38,7 @@ impl Place {
         let fail = |error| FileError::io("reach", path, error);
         let forbidden = |why| FileError::forbidden(path, why);
         let real = match real(root, relative, last) {
-            Err(Unreal::Dangling) => {
+            Err(Unreal::Dangling(_)) => {
                 return Err(FileError::not_regular(
                     path,
                     "a symbolic link that leads nowhere, or lies behind one",
@@ -152,9 +152,55 @@ pub(super) fn check_readable(
     rules.check_readable(dir.as_fd(), name)
 }
 
+/// Refuses a path that leads to a place which the path rules leave out, whether or not anything is
+/// there: the answer does not tell.
+pub(super) fn check_destination(
+    (root, rules): (&Dir, &ProtectedPaths),
+    path: &Path,
+    last: LastLink,
+) -> Result<(), Forbidden> {
+    /// Maximum number of links that lead to nothing, one after the other: as many as Linux follows.
+    const LINKS: usize = 40;
+    if !rules.filter_anything() {
+        return Ok(());
+    }
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        match real(root, &path, last) {
+            Ok(real) => return rules.check_allowed(&real.to_string_lossy()),
+            Err(Unreal::Dangling(link)) => match behind(root, &link, &path) {
+                Some(target) => path = target,
+                None => break,
+            },
+            Err(Unreal::Io(_)) => break,
+        }
+    }
+    // The operation that follows meets the same error.
+    Ok(())
+}
+
+/// Returns the path that results if a link on it, which leads to nothing, is replaced by its target.
+fn behind(root: &Dir, link: &Path, path: &Path) -> Option<PathBuf> {
+    let parent = link.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let beside = parent.map_or(Ok(PathBuf::new()), |parent| root.canonicalize(parent)).ok()?;
+    let target = beside.join(root.read_link(link).ok()?);
+    let path = target.join(path.strip_prefix(link).ok()?);
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => plain.push(name),
+            Component::CurDir => {}
+            Component::ParentDir => plain.pop().then_some(())?,
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(plain)
+}
+
 /// The reason why a path cannot be resolved.
 enum Unreal {
-    Dangling,
+    /// This link on the path leads to nothing.
+    Dangling(PathBuf),
     Io(io::Error),
 }
 
@@ -167,8 +213,15 @@ fn real(root: &Dir, path: &Path, last: LastLink) -> Result<PathBuf, Unreal> {
     if last == LastLink::Follow {
         match root.canonicalize(path) {
             Ok(real) => return Ok(real),
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(Unreal::Io(error)),
-            Err(_) if root.symlink_metadata(path).is_ok() => return Err(Unreal::Dangling),
+            // A file in the place of a directory is met by the walk that follows.
+            Err(error)
+                if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                return Err(Unreal::Io(error));
+            }
+            Err(_) if root.symlink_metadata(path).is_ok() => {
+                return Err(Unreal::Dangling(path.to_owned()));
+            }
             Err(_) => {}
         }
     }
