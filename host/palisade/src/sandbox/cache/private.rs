@@ -171,9 +171,9 @@ impl PrivateDir {
         Ok(entries)
     }
 
-    /// Returns the authentication key, and creates it at first use. Replaces a key that is too
-    /// short, or that another program may have written or read. The entries made with the old key
-    /// are lost, which costs only time.
+    /// Returns the authentication key, and creates it at first use. Replaces a key of another
+    /// length, and one that another program may have written or read. The entries made with the
+    /// old key are lost, which costs only time.
     pub(super) fn key(&self) -> io::Result<Key> {
         match self.read_key() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -205,7 +205,12 @@ impl PrivateDir {
 
     fn read_key(&self) -> io::Result<Key> {
         let mut key = Key::default();
-        self.file(KEY)?.read_exact(&mut key)?;
+        let mut file = self.file(KEY)?;
+        if file.metadata()?.len() != key.len() as u64 {
+            let reason = "it has another length than a key";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+        }
+        file.read_exact(&mut key)?;
         Ok(key)
     }
 }

@@ -7,7 +7,7 @@ mod files;
 use super::super::Cache;
 use super::*;
 use std::fs;
-use std::os::unix::fs::{DirBuilderExt as _, symlink};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, symlink};
 
 /// Returns a private directory with these files.
 fn holding(files: &[&str]) -> tempfile::TempDir {
@@ -33,6 +33,12 @@ fn directory_with_other_files_is_not_a_cache() {
         assert!(refused.contains(&format!("it holds `{foreign}`")) && !made, "{refused}");
         assert_eq!(fs::read(outer.path().join("dir/key")).unwrap(), b"as it was");
     }
+    // A private file that is longer than a key.
+    let outer = holding(&["main.rs"]);
+    let key = outer.path().join("dir/key");
+    fs::write(&key, [0; 33]).unwrap();
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    assert!(Cache::open(&outer.path().join("dir")).is_err());
     let outer = holding(&["key", ".tmp0", "a.code", "a.about", "a.verdict", "a.file"]);
     Cache::open(&outer.path().join("dir")).unwrap();
     // A file that another program adds later does not make the cache unusable.
