@@ -19,13 +19,14 @@ const ENGINE: [&str; 3] = ["host/palisade/src/sandbox", "host/wasi-fs/src/", "ho
 const SIGNATURES: [&str; 2] = ["host/cli/src/cli/sign.rs", "host/trust/src/signature.rs"];
 const LANDLOCK: [&str; 2] = [CONFINE, "host/palisade/src/sandbox/compile/child.rs"];
 const CONFINE: &str = "host/shell/src/confine";
-const DEPENDENCIES: [Dependency; 13] = [
+const DEPENDENCIES: [Dependency; 14] = [
     Dependency { name: "wasmtime", users: &ENGINE },
     Dependency { name: "rmcp", users: &["host/mcp/", "host/mcp-client/"] },
     Dependency { name: "seccompiler", users: &[CONFINE] },
     Dependency { name: "landlock", users: &LANDLOCK },
     Dependency { name: "minisign_verify", users: &["host/trust/src/signature.rs"] },
     Dependency { name: "minisign", users: &SIGNATURES },
+    Dependency { name: "rusqlite", users: &["host/server/src/journal"] },
     Dependency { name: "rustls", users: &["host/net/src/"] },
     Dependency { name: "jsonschema", users: &["host/schema/src/"] },
     Dependency {
