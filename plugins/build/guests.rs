@@ -66,12 +66,12 @@ pub(crate) struct Run {
     pub(crate) lto: LinkTimeOptimization,
 }
 
-/// Whether guests are optimised when they are linked, which takes half of their build.
+/// Whether guests are optimised when they are linked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LinkTimeOptimization {
     /// The profile decides: they are.
     Full,
-    /// They are not: neither their size nor their speed matters.
+    /// They are not: they are up to a quarter larger, and are built in a fifth less time.
     Off,
 }
 
@@ -121,7 +121,6 @@ impl Selection<'_> {
     ///
     /// A package needs a run of its own, because only `cargo rustc` can omit the `rlib` for native
     /// tests: cargo disables link-time optimisation if a library is also built as an `rlib`.
-    /// Link-time optimisation reduces the size to an eighth.
     pub(crate) fn runs(&self) -> Vec<Run> {
         match self {
             Self::Packages(names) => names.iter().map(|name| Run::of_package(name)).collect(),
@@ -142,12 +141,14 @@ impl Selection<'_> {
 }
 
 impl LinkTimeOptimization {
-    /// Returns the choice for guests of tests: only a release build measures them.
+    /// Returns the choice for all guests, which then share their dependencies: only a release build
+    /// measures them.
     fn of_outer_build() -> Self {
-        if env::var_os("PROFILE").is_some_and(|profile| profile == "debug") {
-            Self::Off
-        } else {
+        // Without a build script around it, as in `xtask`, nothing is measured.
+        if env::var_os("PROFILE").is_some_and(|profile| profile == "release") {
             Self::Full
+        } else {
+            Self::Off
         }
     }
 }
@@ -157,7 +158,7 @@ impl Run {
         Self {
             names: words(&[name]),
             arguments: words(&["rustc", "--package", name, "--lib", "--crate-type", "cdylib"]),
-            lto: LinkTimeOptimization::Full,
+            lto: LinkTimeOptimization::of_outer_build(),
         }
     }
 
