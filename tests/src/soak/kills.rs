@@ -21,6 +21,11 @@ const ANEW: usize = 5;
 const FUNCTIONS: usize = 2_000;
 /// The size of the written file, in bytes.
 const TEXT: usize = 512 << 10;
+/// The time for the last programs, which are not killed, so that some are done on a busy machine as
+/// well.
+const UNHURRIED: Duration = Duration::from_secs(60);
+/// The interval between two looks whether a program is done.
+const POLL: Duration = Duration::from_millis(1);
 /// The age given to leftover temporary files, beyond the 24 hours after which the cache removes
 /// them.
 const OLD: Duration = Duration::from_secs(48 * 60 * 60);
@@ -38,8 +43,10 @@ pub fn kills(count: usize) -> Report {
     let listing = took(|| list(&world).run().exits_with(0));
     let writing = took(|| write(&world, 0).run().exits_with(0));
     for number in 0..count {
-        compiled(&world, number, delay(&mut dice, listing), &mut outcomes);
-        written(&world, number, delay(&mut dice, writing), &mut outcomes);
+        let is_last = number + 1 == count;
+        let mut delay = |whole| if is_last { UNHURRIED } else { delay(&mut dice, whole) };
+        compiled(&world, number, delay(listing), &mut outcomes);
+        written(&world, number, delay(writing), &mut outcomes);
     }
     let left = temporaries(&cache(&world));
     age(&left);
@@ -100,7 +107,10 @@ fn text(number: usize) -> String {
 fn killed(program: Program<'_>, after: Duration) {
     let mut child = program.stdout(Stdio::null()).start();
     // Killed at an arbitrary point of its work, on purpose.
-    std::thread::park_timeout(after);
+    let end = Instant::now() + after;
+    while Instant::now() < end && matches!(child.try_wait(), Ok(None)) {
+        std::thread::park_timeout(POLL);
+    }
     let _ = child.kill();
     let _ = child.wait();
 }
