@@ -28,6 +28,10 @@ const STACK: u32 = 128 * 1024;
 /// The profile of the workspace manifest for guests.
 const PROFILE: &str = "guest";
 
+/// The variable that leaves link-time optimisation out of a debug build with `off`: all guests share
+/// their dependencies then, and take a third less time to build.
+const LTO: &str = "PALISADE_GUEST_LTO";
+
 /// A request to build guests.
 #[derive(Debug)]
 pub(crate) struct Request<'a> {
@@ -71,7 +75,7 @@ pub(crate) struct Run {
 pub(crate) enum LinkTimeOptimization {
     /// The profile decides: they are.
     Full,
-    /// They are not: they are up to a quarter larger, and are built in a fifth less time.
+    /// They are not, and up to a quarter larger.
     Off,
 }
 
@@ -141,16 +145,28 @@ impl Selection<'_> {
 }
 
 impl LinkTimeOptimization {
-    /// Returns the choice for all guests, which then share their dependencies: only a release build
-    /// measures them.
-    fn of_outer_build() -> Self {
-        // Without a build script around it, as in `xtask`, nothing is measured.
-        if env::var_os("PROFILE").is_some_and(|profile| profile == "release") {
-            Self::Full
-        } else {
+    /// Returns the choice for the shipped plugins, which a debug build of `xtask` publishes.
+    fn of_plugins() -> Self {
+        script::watch_variable(LTO);
+        if is_debug_build() && env::var_os(LTO).is_some_and(|value| value == "off") {
             Self::Off
+        } else {
+            Self::Full
         }
     }
+
+    /// Returns the choice for guests of tests: only a release build measures them.
+    fn of_test_guests() -> Self {
+        if is_debug_build() || env::var_os(LTO).is_some_and(|value| value == "off") {
+            Self::Off
+        } else {
+            Self::Full
+        }
+    }
+}
+
+fn is_debug_build() -> bool {
+    env::var_os("PROFILE").is_some_and(|profile| profile == "debug")
 }
 
 impl Run {
@@ -158,7 +174,7 @@ impl Run {
         Self {
             names: words(&[name]),
             arguments: words(&["rustc", "--package", name, "--lib", "--crate-type", "cdylib"]),
-            lto: LinkTimeOptimization::of_outer_build(),
+            lto: LinkTimeOptimization::of_plugins(),
         }
     }
 
@@ -170,7 +186,7 @@ impl Run {
         Self {
             names: words(names),
             arguments: [package, each("--example", names), each("--features", features)].concat(),
-            lto: LinkTimeOptimization::of_outer_build(),
+            lto: LinkTimeOptimization::of_test_guests(),
         }
     }
 }
