@@ -190,7 +190,11 @@ fn behind(root: &Dir, link: &Path, path: &Path) -> Option<PathBuf> {
         match part {
             Component::Normal(name) => plain.push(name),
             Component::CurDir => {}
-            Component::ParentDir => plain.pop().then_some(())?,
+            // A link before it leads elsewhere than its name.
+            Component::ParentDir => {
+                plain = root.canonicalize(&plain).unwrap_or(plain);
+                plain.pop().then_some(())?;
+            }
             Component::RootDir | Component::Prefix(_) => return None,
         }
     }

@@ -18,7 +18,6 @@ fn world(allow: Option<&[&str]>, deny: &[&str], hard_links: HardLinks) -> (TempD
     }
     symlink("secrets/key", root.join("to_key")).unwrap();
     symlink("../secrets", root.join("src/to_secrets")).unwrap();
-    symlink("../secrets/missing", root.join("src/to_missing")).unwrap();
     fs::hard_link(root.join("secrets/key"), root.join("alias")).unwrap();
     let owned = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
     let rules = PathRules::new(allow.map(owned).as_deref(), &owned(deny)).unwrap();
@@ -32,6 +31,10 @@ const DENY: [&str; 2] = ["secrets/**", "**/.env*"];
 #[test]
 fn a_native_tool_neither_reads_nor_changes_a_denied_path() {
     let (outer, workspace) = world(None, &DENY, HardLinks::Refuse);
+    let root = outer.path().join("ws");
+    symlink("../secrets/missing", root.join("src/to_missing")).unwrap();
+    // The target's `..` is that of the directory behind the first link.
+    symlink("../to_secrets/../secrets/missing", root.join("src/sub/to_missing")).unwrap();
     let files = workspace.files();
     for path in [
         "secrets/key",
@@ -47,6 +50,7 @@ fn a_native_tool_neither_reads_nor_changes_a_denied_path() {
         "src/to_secrets/key/below",
         "src/to_missing",
         "src/to_missing/below",
+        "src/sub/to_missing",
     ] {
         let outcomes = [
             files.read(path).map(drop),
