@@ -88,7 +88,7 @@ impl OpenSession {
     }
 }
 
-/// The table of the open sessions. What it records is recorded before its lock is released: the
+/// The table of the open sessions. The end of a session is recorded before the lock is released: the
 /// server that ends then has the record of every session that it no longer finds here.
 pub(super) struct OpenSessions {
     per_owner: usize,

@@ -104,13 +104,15 @@ pub(super) async fn close(
     Caller(role): Caller,
     Ids(id): Ids<String>,
 ) -> Result<StatusCode, ApiError> {
+    let is_of_the_host = app.sessions.find(&role, &id).is_none();
     let sessions = reachable(&app, &role, &id)?;
     if !app.end_attached(&id) {
-        let is_of_the_api = app.sessions.close(&id, || app.session_closed(&id));
+        let is_closed = app.sessions.close(&id, || app.session_closed(&id));
         // A session that something else has begun stays in its hands, but runs nothing any more.
         sessions.iter().for_each(Session::close);
         app.async_calls.forget(&id);
-        if !is_of_the_api {
+        // Another request may have closed it, and recorded that.
+        if !is_closed && is_of_the_host {
             app.session_closed(&id);
         }
     }
