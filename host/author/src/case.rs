@@ -196,18 +196,31 @@ fn name_of(path: &Path, others: OtherEntries) -> io::Result<String> {
 pub fn changes(before: &Files, after: &Files) -> Changes {
     // A directory that got its first file, or lost its last one, is still there.
     let is_still_there = |path: &str, content: &Content, then: &Files| {
-        let below = format!("{path}/");
-        matches!(content, Content::EmptyDirectory { .. })
-            && then.range(below.clone()..).next().is_some_and(|(path, _)| path.starts_with(&below))
+        matches!(content, Content::EmptyDirectory { .. }) && has_entries(then, path)
     };
     let removed = before.iter().filter(|(path, content)| {
         !after.contains_key(*path) && !is_still_there(path, content, after)
     });
-    let removed = removed.map(|(path, _)| (path.clone(), None));
+    let removed = removed.map(|(path, _)| path.clone());
+    let is_gone = |path: &String| !after.contains_key(path) && !has_entries(after, path);
+    // A directory that had entries has no line of its own.
+    let directories = before.keys().flat_map(|path| parents(path)).filter(is_gone);
+    let removed = removed.chain(directories).map(|path| (path, None));
     let written = after.iter().filter(|(path, content)| {
         before.get(*path) != Some(content) && !is_still_there(path, content, before)
     });
     removed.chain(written.map(|(path, content)| (path.clone(), Some(content.clone())))).collect()
+}
+
+/// Returns whether the directory at this path has an entry.
+fn has_entries(files: &Files, directory: &str) -> bool {
+    let below = format!("{directory}/");
+    files.range(below.clone()..).next().is_some_and(|(path, _)| path.starts_with(&below))
+}
+
+/// Returns the paths of the directories around a file.
+fn parents(path: &str) -> impl Iterator<Item = String> {
+    path.match_indices('/').map(|(at, _)| path[..at].to_owned())
 }
 
 /// Returns the cases of a directory, sorted by name, and reads each when it is its turn: together
@@ -309,6 +322,12 @@ mod tests {
         assert_eq!(changed(&[], &["d"]), ["d"]);
         assert_eq!(changed(&["d"], &[]), ["d"]);
         assert_eq!(changed(&["d"], &["d/a"]), ["d/a"]);
+        // A directory goes with its last entry, or stays.
         assert_eq!(changed(&["d/a"], &["d"]), ["d/a"]);
+        assert_eq!(changed(&["d/a"], &[]), ["d", "d/a"]);
+        assert_eq!(changed(&["d/e/a"], &["d/e"]), ["d/e/a"]);
+        assert_eq!(changed(&["d/e/a"], &["d"]), ["d/e", "d/e/a"]);
+        assert_eq!(changed(&["d/e/a"], &[]), ["d", "d/e", "d/e/a"]);
+        assert_eq!(changed(&["d/e/a", "d/a"], &["d/a"]), ["d/e", "d/e/a"]);
     }
 }
