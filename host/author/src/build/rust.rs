@@ -1,5 +1,7 @@
 //! Builds a project in Rust with cargo.
 
+mod project_flags;
+
 use super::toolchain::{Homes, ask, run};
 use super::{BuildError, Made};
 use palisade::tool::text::visible;
@@ -14,12 +16,10 @@ const INSTALL: &str = "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs
 
 /// The variables whose flags replace those of the project's `.cargo/config.toml`: the size of the
 /// stack is one of them.
-const FLAGS: [&str; 4] = [
-    "RUSTFLAGS",
-    "CARGO_ENCODED_RUSTFLAGS",
-    "CARGO_BUILD_TARGET",
-    "CARGO_TARGET_WASM32_WASIP2_RUSTFLAGS",
-];
+const FLAGS: [&str; 4] =
+    ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET", TARGET_FLAGS];
+/// The variable with the flags for the target.
+const TARGET_FLAGS: &str = "CARGO_TARGET_WASM32_WASIP2_RUSTFLAGS";
 
 /// The relevant part of `cargo metadata`.
 #[derive(Deserialize)]
@@ -81,16 +81,25 @@ fn cargo(directory: &Path) -> Command {
     cargo
 }
 
-/// Returns the build. Flags of the command line are joined with those of the project's
-/// configuration, which those of the environment would replace.
+/// Returns the build. Its flags are joined with those that the project's configuration has for the
+/// target, and with those for all targets, which cargo would leave out beside them.
 fn cargo_build(directory: &Path, target: &Target, packages: &[Package]) -> Command {
     let mut command = cargo(directory);
     command.args(["build", "--release", "--target", TARGET]);
-    let mut flags = target.flags();
-    flags.extend(remapped(|name| std::env::var(name).ok(), packages));
-    if !flags.is_empty() {
+    let variable = |name: &str| std::env::var(name).ok();
+    let mut flags = project_flags::for_all_targets(directory, variable);
+    flags.extend(target.flags());
+    flags.extend(remapped(variable, packages));
+    if flags.is_empty() {
+        return command;
+    }
+    // The variable is joined with a text and with a list, and an option with a list only. But the
+    // variable is split at spaces.
+    if flags.iter().any(|flag| flag.contains(char::is_whitespace)) {
         let list = serde_json::Value::from(flags);
         command.arg("--config").arg(format!("target.{TARGET}.rustflags={list}"));
+    } else {
+        command.env(TARGET_FLAGS, flags.join(" "));
     }
     command
 }
