@@ -1,6 +1,6 @@
 //! Parses and checks the function under `#[tool]`.
 
-use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
+use proc_macro2::{Ident, TokenStream};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
@@ -50,10 +50,10 @@ impl Parse for Header {
             visibility: input.parse()?,
             signature: input.parse()?,
         };
-        match input.parse()? {
-            TokenTree::Group(body) if body.delimiter() == Delimiter::Brace => Ok(header),
-            other => Err(Error::new(other.span(), ACCEPTED)),
-        }
+        let body;
+        syn::braced!(body in input);
+        body.parse::<TokenStream>()?;
+        Ok(header)
     }
 }
 
