@@ -84,3 +84,13 @@ def test_missing_module_is_named_whole_with_the_remedy():
         call(load, {"name": "nowhere.deep.down"})
     with pytest.raises(ToolError, match="without the Python module 'nowhere'"):
         call(load, {"name": "nowhere"})
+
+
+def test_message_is_split_at_lines_and_a_long_line_between_characters():
+    assert _trace.parts("") == [""]
+    assert _trace.parts("a\nb") == ["a\nb"]
+    long = "a" * 4000
+    assert _trace.parts(f"{long}\n{long}") == [long, long]
+    cut = _trace.parts("é" * 4097)
+    assert [len(part.encode()) for part in cut] == [4096, 4096, 2]
+    assert [len(part.encode()) for part in _trace.parts("a" + "世" * 1500)] == [4096, 405]

@@ -30,8 +30,6 @@ from .errors import (
     from_exception,
 )
 
-# A longer message would be cut by the host (`wit/host.wit`).
-_MAX_MESSAGE = 4 * 1024
 
 _LEVELS = {level.name.lower(): level for level in host.Level}
 _ERRORS = {
@@ -88,7 +86,7 @@ class Host:
     """Sends messages to the host."""
 
     def log(self, level: str, message: str) -> None:
-        for part in _parts(replaced(message)):
+        for part in _trace.parts(replaced(message)):
             host.log(_LEVELS[level], part)
 
     def progress(self, done: float, total: float | None, message: str | None) -> None:
@@ -118,16 +116,6 @@ def _fail(error: BaseException) -> NoReturn:
     raise Err(_ERRORS[shown.kind](shown.message)) from None
 
 
-def _parts(message: str) -> list[str]:
-    """Splits a message that is too long for the log, at the ends of lines where possible."""
-    parts = [""]
-    for line in message.splitlines(keepends=True):
-        if parts[-1] and len((parts[-1] + line).encode()) > _MAX_MESSAGE:
-            parts.append("")
-        parts[-1] += line
-    return [part.rstrip("\n") for part in parts]
-
-
 def _call(call: types.Call) -> Call:
     names = ("call_id", "session_id", "turn_id", "remaining_ms", "context", "metadata")
     return Call(**{name: getattr(call, name) for name in names})
@@ -144,8 +132,8 @@ def _wit_output(output: _output.Output) -> types.Output:
         [_content(block) for block in output.content],
         output.success,
         _output.dumps(output.metadata) if output.metadata else "",
-        output.files_modified,
-        output.command_executed,
+        [replaced(path) for path in output.files_modified],
+        None if output.command_executed is None else replaced(output.command_executed),
     )
 
 

@@ -52,7 +52,7 @@ class Image:
     mime: str = ""
 
     def __post_init__(self) -> None:
-        self.mime = self.mime or _known(self.data, "image")
+        self.mime = unicode_text(self.mime) or _known(self.data, "image")
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Audio:
     mime: str = ""
 
     def __post_init__(self) -> None:
-        self.mime = self.mime or _known(self.data, "audio")
+        self.mime = unicode_text(self.mime) or _known(self.data, "audio")
 
 
 @dataclass

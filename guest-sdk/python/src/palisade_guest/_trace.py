@@ -6,7 +6,11 @@ import linecache
 import re
 import sys
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
+
+# A longer message would be cut by the host (`wit/host.wit`).
+_MAX_MESSAGE = 4 * 1024
 
 
 def keep_sources() -> None:
@@ -55,3 +59,25 @@ def _remove_columns(made: traceback.TracebackException) -> None:
     others = (made.__cause__, made.__context__, *(getattr(made, "exceptions", None) or ()))
     for other in filter(None, others):
         _remove_columns(other)
+
+
+def parts(message: str) -> list[str]:
+    """Splits a message that is too long for the log, at the ends of lines where possible."""
+    joined = [""]
+    for line in message.splitlines(keepends=True):
+        if joined[-1] and len((joined[-1] + line).encode()) > _MAX_MESSAGE:
+            joined.append("")
+        joined[-1] += line
+    return [part for text in joined for part in _cut(text.rstrip("\n"))]
+
+
+def _cut(text: str) -> Iterator[str]:
+    """Cuts a text that is too long for the log, between characters."""
+    data = text.encode()
+    while len(data) > _MAX_MESSAGE:
+        end = _MAX_MESSAGE
+        while data[end] & 0xC0 == 0x80:
+            end -= 1
+        yield data[:end].decode()
+        data = data[end:]
+    yield data.decode()
