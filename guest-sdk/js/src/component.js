@@ -12,15 +12,19 @@ import { Workspace } from './sandbox-files.js';
 // A longer message would be cut by the host (`wit/host.wit`).
 const MAX_MESSAGE = 4 * 1024;
 
+let workspace;
+
 /** Prepares the engine. Runs before the author's modules. */
 export function prepare(host, wasi) {
   defineGlobals((level, message) => host.log(level, located(message)), wasi.randomBytes);
-  useFiles(new Workspace(wasi.preopens));
+  workspace = new Workspace(wasi.preopens);
+  useFiles(workspace);
 }
 
 /** Returns the interface of the contract. Runs after the author's modules. */
 export function serve(host) {
   forgetRandomness();
+  workspace?.forget();
   if (allTools().length === 0) throw new DefinitionError('no tool is defined: call tool({ … })');
   const definitions = allTools().map((tool) => tool.definition);
   return { definitions: () => definitions, execute: (call) => execute(call, host) };
@@ -47,11 +51,26 @@ function report(thrown, host) {
     const stack = error?.stack ? located(`${error}\n${error.stack}`.trimEnd()) : String(error);
     // A log has one line for each message.
     for (const line of stack.split('\n')) {
-      for (let at = 0; at < line.length; at += MAX_MESSAGE) {
-        host.log(level, line.slice(at, at + MAX_MESSAGE));
-      }
+      for (const part of parts(line)) host.log(level, part);
     }
   }
+}
+
+/** Splits a line into parts of at most `MAX_MESSAGE` bytes in UTF-8. */
+export function* parts(line) {
+  let [part, bytes] = ['', 0];
+  // By whole characters: the contract has no half of a surrogate pair.
+  for (const character of line) {
+    const point = character.codePointAt(0);
+    const size = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+    if (bytes + size > MAX_MESSAGE) {
+      yield part;
+      [part, bytes] = ['', 0];
+    }
+    part += size === 3 && point >= 0xd800 && point < 0xe000 ? '\ufffd' : character;
+    bytes += size;
+  }
+  if (part) yield part;
 }
 
 function contractError(error) {

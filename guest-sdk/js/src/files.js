@@ -58,7 +58,11 @@ export const files = {
    * Returns the files below a directory, by their paths, at any depth. Links, directories that the
    * tool may not read, and what has a name of `skip` are left out.
    */
-  walk: (path = '.', { skip = [] } = {}) => [...walk(path, files.list(path), new Set(skip))],
+  walk: (path = '.', { skip = [] } = {}) => {
+    // The characters of a text would be names.
+    if (typeof skip === 'string') throw new TypeError("`skip` is a list of names, such as ['.git']");
+    return [...walk(path, files.list(path), new Set(skip))];
+  },
 };
 
 function* walk(directory, entries, skip) {

@@ -27,6 +27,11 @@ export class Workspace {
     this.#preopens = preopens;
   }
 
+  /** Forgets the directory of the build, which no call has. */
+  forget() {
+    this.#root = undefined;
+  }
+
   read(path) {
     return this.#with(path, {}, { read: true }, (file) => {
       const parts = [];
