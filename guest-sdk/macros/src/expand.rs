@@ -180,6 +180,7 @@ fn optional<T: quote::ToTokens>(value: Option<T>) -> TokenStream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proc_macro2::{Delimiter, Group};
 
     fn text(options: TokenStream, item: &TokenStream) -> String {
         tool(options, item).to_string()
@@ -219,6 +220,17 @@ mod tests {
         let expanded = text(quote!(side_effects = "read"), &item);
         assert!(!expanded.contains("compile_error"), "{expanded}");
         assert!(expanded.contains("impl :: palisade_guest :: Tool for act"), "{expanded}");
+    }
+
+    #[test]
+    fn body_from_another_macro_is_accepted() {
+        // A fragment of kind `block` comes in a group without delimiters.
+        let body = Group::new(Delimiter::None, quote!({ 1 }));
+        let item = quote!(
+            #[doc = " Does it."]
+            fn act() -> u8 #body
+        );
+        assert!(!text(quote!(side_effects = "none"), &item).contains("compile_error"));
     }
 
     #[test]
