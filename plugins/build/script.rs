@@ -42,11 +42,6 @@ pub(crate) fn watch(paths: &[PathBuf]) {
     }
 }
 
-/// Makes cargo run the script again when this variable changes.
-pub(crate) fn watch_variable(name: &str) {
-    say(&format!("rerun-if-env-changed={name}"));
-}
-
 /// Logs a slow step: cargo shows it with `-vv`, and when the script fails. A warning would be
 /// repeated by every later build.
 #[allow(clippy::print_stderr, reason = "cargo keeps a build script's standard error")]
