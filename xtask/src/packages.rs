@@ -89,13 +89,25 @@ fn hosts(place: &Place) -> anyhow::Result<()> {
             directory.to_str().context("the path of the build directory is not UTF-8")?;
         cargo.arg("--config").arg(format!("patch.crates-io.{name}.path={directory:?}"));
     }
-    cargo
-        .args(["--config", "profile.release.strip=true", "--target-dir"])
-        .arg(&place.target)
-        .current_dir(program);
+    cargo.arg("--config").arg(profiles(place)?).arg("--target-dir").arg(&place.target);
+    cargo.current_dir(program);
     let status = cargo.status().context("building the package")?;
     ensure!(status.success(), "the package does not build");
     Ok(())
+}
+
+/// Writes the profiles of the workspace as a configuration of cargo and returns its path: without
+/// them, all dependencies would be built again.
+fn profiles(place: &Place) -> anyhow::Result<PathBuf> {
+    let manifest = place.root.join("Cargo.toml");
+    let text =
+        fs::read_to_string(&manifest).with_context(|| format!("reading {}", manifest.display()))?;
+    let mut manifest: toml::Table = text.parse().context("reading the profiles")?;
+    let profiles = manifest.remove("profile").context("the workspace has no profiles")?;
+    let file = place.target.join(PACKAGES).join("profiles.toml");
+    let text = toml::to_string(&toml::Table::from_iter([("profile".to_owned(), profiles)]))?;
+    fs::write(&file, text).with_context(|| format!("writing {}", file.display()))?;
+    Ok(file)
 }
 
 fn versioned(name: &str) -> String {
