@@ -88,8 +88,8 @@ impl OpenSession {
     }
 }
 
-/// The table of the open sessions. The end of a session is recorded before the lock is released: the
-/// server that ends then has the record of every session that it no longer finds here.
+/// The table of the open sessions. The end of a session is recorded before the lock is released.
+/// So a server that shuts down has the record of every session that is no longer in the table.
 pub(super) struct OpenSessions {
     per_owner: usize,
     table: Mutex<Table>,

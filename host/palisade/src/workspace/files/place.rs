@@ -179,7 +179,8 @@ pub(super) fn check_destination(
     Ok(())
 }
 
-/// Returns the path that results if a link on it, which leads to nothing, is replaced by its target.
+/// Returns the path with a dangling link on it replaced by the link's target. In contrast to the
+/// lexical resolution of an argument, a `..` in the target counts from where earlier links lead.
 fn behind(root: &Dir, link: &Path, path: &Path) -> Option<PathBuf> {
     let parent = link.parent().filter(|parent| !parent.as_os_str().is_empty());
     let beside = parent.map_or(Ok(PathBuf::new()), |parent| root.canonicalize(parent)).ok()?;
