@@ -8,7 +8,7 @@ const WHOLE: &str = "PALISADE_WHOLE_RUNS";
 /// The variable with the seed of the sample, a number. By default it is that of the day.
 const SEED: &str = "PALISADE_SAMPLE_SEED";
 /// The number of groups of the longest tests.
-const GROUPS: u64 = 4;
+const GROUPS: u64 = 8;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A group of the longest tests. Each takes about as long as the others.
@@ -22,6 +22,14 @@ pub enum Group {
     C,
     /// The fourth group.
     D,
+    /// The fifth group.
+    E,
+    /// The sixth group.
+    F,
+    /// The seventh group.
+    G,
+    /// The eighth group.
+    H,
 }
 
 /// Returns the length of a run: that of its sample, or the whole if it is asked for.

@@ -3,6 +3,7 @@
 
 use palisade::{Call, ToolResult, plugins::Shipped};
 use palisade_tests::program::{Ran, test_again};
+use palisade_tests::sample::{Group, leaves_out};
 use palisade_tests::stage::class;
 use palisade_tests::wat::Told;
 use palisade_tests::{Program, Stage, Wat, World};
@@ -46,6 +47,9 @@ const TEST: &str = "address_space::calls_beyond_the_address_space_are_refused";
 
 #[test]
 fn calls_beyond_the_address_space_are_refused() {
+    if leaves_out(&[Group::B]) {
+        return;
+    }
     if std::env::var_os(SHORT).is_some() {
         return with_little_address_space();
     }

@@ -156,7 +156,7 @@ fn successive_calls_may_each_use_all_their_memory() {
 
 #[test]
 fn guests_with_much_memory_end_at_their_deadline() {
-    if leaves_out(&[Group::C]) {
+    if leaves_out(&[Group::E]) {
         return;
     }
     const CALLS: usize = 20;

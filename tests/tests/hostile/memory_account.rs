@@ -20,6 +20,9 @@ fn expanding(members: u32) -> Case {
 
 #[test]
 fn expanding_result_keeps_its_deadline() {
+    if leaves_out(&[Group::C]) {
+        return;
+    }
     let seen = around(&expanding(MANY).timeout(SHORT));
     assert!(
         seen.result["success"] == true
@@ -36,7 +39,7 @@ fn concurrent_expanding_results_are_bounded_and_released() {
 
 #[test]
 fn renames_below_deep_directories_count_by_length() {
-    if leaves_out(&[Group::D]) {
+    if leaves_out(&[Group::G]) {
         return;
     }
     let shuffle = |amount: u64| {
@@ -78,6 +81,9 @@ const TEST: &str = "memory_account::memory_growing_without_a_pool_counts_while_c
 
 #[test]
 fn memory_growing_without_a_pool_counts_while_copied() {
+    if leaves_out(&[Group::A]) {
+        return;
+    }
     // A copy exists beside the memory, so little more than half of the limit can be reached.
     for (variable, mib) in [(IN_PLACE, 120..=128), (COPIED, 64..=96)] {
         if std::env::var_os(variable).is_some() {

@@ -1,6 +1,7 @@
 //! Text that leaves the host: events of one line each, no control sequences, and no details of the
 //! host's machine.
 
+use palisade_tests::sample::{Group, leaves_out};
 use std::collections::BTreeSet;
 
 use palisade::{Call, CallId, Conversation, ToolResult, events::Event};
@@ -169,6 +170,9 @@ fn conversation(oracle: &Oracle, messages: usize, call: impl Fn(usize) -> Call) 
 
 #[test]
 fn call_adds_bounded_text_to_a_conversation() {
+    if leaves_out(&[Group::H]) {
+        return;
+    }
     let oracle = Oracle::for_case(&abuse("emit-often", 0));
     // The guest emits 160 KiB and then times out, so the answer is the end of that output and a
     // message. The oracle checks the memory that remains in use.

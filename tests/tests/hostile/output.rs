@@ -20,6 +20,9 @@ const KEPT: u64 = 2 * (256 << 10);
 
 #[test]
 fn standard_output_flood_is_dropped_and_counted() {
+    if leaves_out(&[Group::B]) {
+        return;
+    }
     // A GiB takes too long in a debug build; the optimised long runs use it.
     let flood = if cfg!(debug_assertions) { 1 << 28 } else { 1 << 30 };
     let seen = around(&abuse("flood", flood).timeout(ENOUGH * 3));
@@ -172,7 +175,7 @@ fn exit_is_never_success() {
 
 #[test]
 fn endless_log_messages_are_dropped_and_counted() {
-    if leaves_out(&[Group::A]) {
+    if leaves_out(&[Group::F]) {
         return;
     }
     let seen = around(&abuse("say-often", MANY));

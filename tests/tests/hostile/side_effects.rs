@@ -1,6 +1,7 @@
 //! Plugins that misstate their effects, and confirmation requests that try to hide something from
 //! the person asked.
 
+use palisade_tests::sample::{Group, leaves_out};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -220,6 +221,9 @@ fn question(number: &Value) -> (String, Vec<String>) {
 
 #[test]
 fn question_shows_escaped_text() {
+    if leaves_out(&[Group::F]) {
+        return;
+    }
     let padding = " ".repeat(100_000);
     for content in [
         "a\u{1b}[2J\u{1b}[1;1Hallow",

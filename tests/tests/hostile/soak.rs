@@ -13,7 +13,7 @@ const WARM: usize = 5_000;
 
 #[test]
 fn mixed_calls_leave_nothing() {
-    if leaves_out(&[Group::C]) {
+    if leaves_out(&[Group::G]) {
         return;
     }
     let _turn = turn();
@@ -85,5 +85,8 @@ fn killed_programs_leave_no_torn_files() {
 
 #[test]
 fn epoch_clock_is_cheap_and_stops_without_calls() {
+    if leaves_out(&[Group::F]) {
+        return;
+    }
     holds(soak::clock, 2);
 }

@@ -36,6 +36,9 @@ fn never_opens(arrange: impl Fn(&World) + Clone + 'static) {
 
 #[test]
 fn pipe_swapped_in_between_check_and_open_blocks_nothing() {
+    if leaves_out(&[Group::D]) {
+        return;
+    }
     let case = probed(&OPENING, "special", |world| {
         world.file("special", "inside");
         mknodat(CWD, world.outer().join("pipe"), FileType::Fifo, Mode::from_raw_mode(0o666), 0)
@@ -125,6 +128,9 @@ fn amount(tool: &str, amount: u64, arrange: impl Fn(&World) + 'static) -> Case {
 
 #[test]
 fn sparse_tebibyte_file_is_read_to_the_limit() {
+    if leaves_out(&[Group::E]) {
+        return;
+    }
     let big =
         |world: &World| File::create(world.root().join("big")).unwrap().set_len(1 << 40).unwrap();
     assert_eq!(
@@ -150,6 +156,9 @@ fn writing_ends_at_the_limit_with_reported_changes() {
 
 #[test]
 fn new_entries_end_at_the_limit_and_are_all_reported() {
+    if leaves_out(&[Group::C]) {
+        return;
+    }
     let seen = around(&amount("make", 1_000_000, |_| {}));
     assert_eq!(seen.limit(), "new_entries");
     assert!(!seen.result["files_modified"].as_array().unwrap().is_empty());
@@ -157,7 +166,7 @@ fn new_entries_end_at_the_limit_and_are_all_reported() {
 
 #[test]
 fn directory_of_100_000_entries_is_listed_to_the_limit() {
-    if leaves_out(&[Group::B]) {
+    if leaves_out(&[Group::E]) {
         return;
     }
     let crowd = |world: &World| {

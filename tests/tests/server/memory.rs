@@ -4,7 +4,7 @@
 use palisade_tests::api::{Api, Sender, until};
 use palisade_tests::mcp_http::Answer;
 use palisade_tests::oracle::{Peak, turn};
-use palisade_tests::sample::sample_of;
+use palisade_tests::sample::{Group, leaves_out, sample_of};
 use palisade_tests::wat::{Told, Wat};
 use palisade_tests::{Program, World};
 use serde_json::{Value, json};
@@ -97,6 +97,9 @@ fn whole(answer: &Answer) -> usize {
 
 #[test]
 fn results_of_one_reply_are_bounded_together() {
+    if leaves_out(&[Group::F]) {
+        return;
+    }
     let _turn = turn();
     for byte in &[1, b'a'][..sample_of(2, 1)] {
         let world = world(*byte);
@@ -114,6 +117,9 @@ fn results_of_one_reply_are_bounded_together() {
 
 #[test]
 fn reply_in_a_small_address_space_is_answered() {
+    if leaves_out(&[Group::H]) {
+        return;
+    }
     let _turn = turn();
     let world = world(b'a');
     let api = served(&world, program(&world).limited("-v 2000000"));
@@ -124,6 +130,9 @@ fn reply_in_a_small_address_space_is_answered() {
 
 #[test]
 fn replies_that_expand_are_bounded_together() {
+    if leaves_out(&[Group::D]) {
+        return;
+    }
     let _turn = turn();
     let world = world(b'a');
     let api = served(&world, program(&world));
