@@ -1,7 +1,7 @@
 //! Calls of a plugin in a scratch workspace, under a host of its own.
 
 use crate::case::{self, Files, OtherEntries};
-use palisade::internal::Powers;
+use palisade::internal::{PRIVATE_PREFIX, Powers};
 use palisade::plugins::{Plugin, Shipped};
 use palisade::policy::{Mode, Policy};
 use palisade::sandbox::{CompileStrategy, Compiler, World};
@@ -205,9 +205,10 @@ impl Trial {
     }
 }
 
-/// Creates a directory that only its user can access, whatever the umask.
+/// Creates a directory that only its user can access, whatever the umask, and no tool of another
+/// run.
 fn scratch() -> io::Result<TempDir> {
     let mut builder = tempfile::Builder::new();
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    builder.prefix(PRIVATE_PREFIX).permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
     builder.tempdir()
 }

@@ -3,7 +3,7 @@
 use crate::name::ServerName;
 use crate::offer::{MAX_WORDS, Offer, OfferedTool};
 use crate::reach::Reach;
-use palisade::internal::open_deciding_file;
+use palisade::internal::{PRIVATE_PREFIX, open_deciding_file};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -168,7 +168,8 @@ impl Approvals {
         let path = self.file(server);
         let write = || {
             fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
-            let mut fresh = tempfile::NamedTempFile::new_in(&self.folder)?;
+            let mut fresh =
+                tempfile::Builder::new().prefix(PRIVATE_PREFIX).tempfile_in(&self.folder)?;
             let text = serde_json::to_vec(&Stored { reach: reach.identity(), offer })?;
             fresh.write_all(&text)?;
             fresh.persist(&path).map_err(|error| error.error)?;

@@ -33,10 +33,11 @@ pub use crate::session::CONCURRENCY;
 pub use crate::tool::result::{millis, named_file};
 pub use crate::tool::sandbox_contents::{Power, sandbox_contents};
 pub use crate::workspace::private::{
-    Missing, open_deciding_file, open_private_directory, open_unreplaceable_file,
+    Missing, open_deciding_file, open_private_directory, open_turn_file, open_unreplaceable_file,
 };
 pub use crate::workspace::within;
 pub use palisade_schema::schema::hidden_in;
+pub use palisade_wasi_fs::PRIVATE_PREFIX;
 pub use palisade_wasi_fs::internal::{open_regular, open_regular_at};
 
 /// The contract, as the names and the texts of its files.

@@ -3,7 +3,7 @@
 
 use crate::Confinement;
 use crate::start_error::StartError;
-use palisade::internal::{closing_redirections, inherited_descriptors};
+use palisade::internal::{PRIVATE_PREFIX, closing_redirections, inherited_descriptors};
 use palisade::workspace::Workspace;
 use std::ffi::OsString;
 use std::io;
@@ -45,8 +45,8 @@ fn is_time_zone(text: &str) -> bool {
         && text.chars().all(plain)
 }
 
-/// Creates a private home directory for one command that only this user may enter, outside of the
-/// workspace if possible.
+/// Creates a private home directory for one command, outside of the workspace if possible. Only
+/// this user may enter it, and no other tool.
 pub(crate) fn create_home(workspace: &Path) -> io::Result<TempDir> {
     let default = std::env::temp_dir();
     let is_outside = |parent: &PathBuf| {
@@ -55,7 +55,8 @@ pub(crate) fn create_home(workspace: &Path) -> io::Result<TempDir> {
     let parents = [default.clone(), "/tmp".into(), "/var/tmp".into(), "/dev/shm".into()];
     let parent = parents.into_iter().find(is_outside).unwrap_or(default).canonicalize()?;
     let private = std::fs::Permissions::from_mode(0o700);
-    tempfile::Builder::new().prefix("palisade-shell-").permissions(private).tempdir_in(parent)
+    let prefix = format!("{PRIVATE_PREFIX}shell-");
+    tempfile::Builder::new().prefix(&prefix).permissions(private).tempdir_in(parent)
 }
 
 /// Removes a home directory with its content.

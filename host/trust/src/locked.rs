@@ -12,7 +12,7 @@ use palisade::plugins::{Approvals, NotApproved, Plugin, PluginApproval, PluginBy
 use palisade::tool::Digest;
 use palisade::tool::text::elided;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// What runs of a plugin that is not approved.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub struct LockedPlugins {
     /// The command that fetches an installed plugin again, without the name of the plugin.
     update_command: String,
     locks: RwLock<Locks>,
+    /// Held while the locks are read, so that an older state never takes the place of a newer one.
+    reading: Mutex<()>,
 }
 
 /// A folder with a plugin that is about to be installed.
@@ -87,6 +89,7 @@ impl LockedPlugins {
             command: "palisade approve".to_owned(),
             update_command: "palisade update".to_owned(),
             locks: RwLock::new(locks),
+            reading: Mutex::default(),
         })
     }
 
@@ -303,6 +306,7 @@ impl LockedPlugins {
 
 impl Approvals for LockedPlugins {
     fn scan_begins(&self) {
+        let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
         let distrusted = self.distrusted.as_ref().map(|it| it.path.as_path());
         let read = Locks::read(self.path.as_deref(), self.project.as_deref(), distrusted);
         let read = read.unwrap_or_else(|error| Locks {

@@ -102,5 +102,7 @@ pub use direct::Mount;
 pub use errors::Refusal;
 pub use filesystem::{Access, Filesystem, FilesystemView, HasFilesystem, Options, add_to_linker};
 pub use path_rules::{PathRuleError, PathRules};
-pub use protected_paths::{HardLinks, ProtectedPaths, ProtectedTree, Protection, Reading};
+pub use protected_paths::{
+    HardLinks, PRIVATE_PREFIX, ProtectedPaths, ProtectedTree, Protection, Reading,
+};
 pub use quotas::{Exhausted, Quotas, SharedQuotas};

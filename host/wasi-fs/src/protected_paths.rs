@@ -20,11 +20,12 @@ mod tree;
 pub use ancestors::{Identity, PIN, PIN_ANY};
 pub use bare::Admission;
 pub use mounts::Mounts;
+pub use names::PRIVATE_PREFIX;
 pub use tree::{ProtectedTree, Reading};
 
 use crate::path_rules::PathRules;
 use around::Around;
-use names::protected_tree;
+use names::{private_tree, protected_tree};
 use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
@@ -95,7 +96,7 @@ impl Protection {
 /// Nothing in a git repository is changed: in a `.git` at any depth, in the repository that the
 /// directory belongs to by such a name or lies in, and in a bare repository. No new name turns a
 /// directory into a repository, whose settings git would execute. No `palisade.toml` is changed, at
-/// any depth.
+/// any depth. A name that begins with [`PRIVATE_PREFIX`] is neither changed nor read, at any depth.
 ///
 /// ```
 /// use palisade_wasi_fs::{HardLinks, ProtectedPaths, ProtectedTree, Protection, Reading};
@@ -270,8 +271,19 @@ impl ProtectedPaths {
     /// directory, either as the guest wrote it or resolved.
     #[doc(hidden)]
     pub fn check_names(&self, path: &str) -> Result<(), Forbidden> {
+        self.check_private(path)?;
         match protected_tree(path) {
             Some(tree) => Err(Forbidden::Protected(tree.into())),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses to read or change a path with a private name in any component. The path is relative
+    /// to the directory, either as the guest wrote it or resolved.
+    #[doc(hidden)]
+    pub fn check_private(&self, path: &str) -> Result<(), Forbidden> {
+        match private_tree(path) {
+            Some(tree) => Err(Forbidden::Hidden(tree.into())),
             None => Ok(()),
         }
     }
@@ -291,6 +303,7 @@ impl ProtectedPaths {
     /// Refuses to read a path whose name lies in a hidden tree of the host.
     #[doc(hidden)]
     pub fn check_hidden(&self, path: &str, root: &Path) -> Result<(), Forbidden> {
+        self.check_private(path)?;
         let hidden = self.around(path, root).find(|(_, tree)| tree.is_hidden());
         hidden.map_or(Ok(()), |(label, _)| Err(Forbidden::Hidden(label.clone())))
     }

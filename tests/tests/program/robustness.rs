@@ -119,14 +119,14 @@ fn system_error_of_a_command_is_logged_without_paths_in_the_result() {
         "{ran:?}"
     );
     assert!(
-        !ran.stdout.contains("/proc") && !ran.stdout.contains("palisade-shell"),
+        !ran.stdout.contains("/proc") && !ran.stdout.contains("palisade.private-shell"),
         "{}",
         ran.stdout
     );
-    ran.stderr_contains(&["/proc/palisade-shell-"]);
+    ran.stderr_contains(&["/proc/palisade.private-shell-"]);
     let doctor = program(&world, &["doctor"]).env("TMPDIR", "/proc").run();
     assert!(
-        doctor.stdout.contains("/proc/palisade-shell-"),
+        doctor.stdout.contains("/proc/palisade.private-shell-"),
         "the operator may see the path: {}",
         doctor.stdout
     );
@@ -198,6 +198,8 @@ fn address_space_shortage_is_an_error_naming_it() {
         let ran = program(&world, &SUM).limited(&format!("-v {kib}")).run().exits_with(1);
         ran.stderr_contains(&["address space", "ulimit -v"]);
     }
+    let ran = program(&world, &SUM).limited("-d 150000").run().exits_with(1);
+    ran.stderr_contains(&["146 MiB of private memory", "ulimit -d"]);
 }
 
 #[test]

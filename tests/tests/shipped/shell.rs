@@ -73,7 +73,7 @@ fn command_with_a_helper_has_the_same_result() {
         ("cat f; pwd; echo err >&2; exit 3", "exit code 3"),
         ("kill -9 $$", "killed by signal 9"),
         (
-            "echo $HOME | grep -q palisade-shell- && env | grep -c '^\\(PATH\\|TMPDIR\\|LANG\\|LC_ALL\\|TERM\\)='",
+            "echo $HOME | grep -q palisade.private-shell- && env | grep -c '^\\(PATH\\|TMPDIR\\|LANG\\|LC_ALL\\|TERM\\)='",
             "5",
         ),
         ("cat ../secret.txt", "exit code 1"),

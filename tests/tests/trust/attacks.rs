@@ -6,8 +6,10 @@ use palisade_tests::guest::NET_FETCH;
 use palisade_tests::wat::Told;
 use palisade_tests::{Program, Wat, World};
 use palisade_trust::{Keys, LockedPlugins, Review};
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 
 /// Calls a tool through the library.
 fn call(world: &World, tool: &str) -> ToolResult {
@@ -323,5 +325,53 @@ fn command_that_approves_can_be_pasted() {
         let ran = program(&world, &split).run().exits_with(4);
         ran.stderr_contains(&["there is no terminal for the question"]);
         fs::remove_file(world.plugins().join(format!("{name}.wasm"))).unwrap();
+    }
+}
+
+/// Returns the names that appear in a directory while a command runs, besides those that are there
+/// afterwards.
+fn passing_names(folder: &Path, run: impl FnOnce() + Send) -> BTreeSet<String> {
+    let names = || -> BTreeSet<String> {
+        let entries = folder.read_dir().unwrap().flatten();
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    };
+    let seen = std::thread::scope(|scope| {
+        let running = scope.spawn(run);
+        let mut seen = BTreeSet::new();
+        while !running.is_finished() {
+            seen.append(&mut names());
+        }
+        running.join().unwrap();
+        seen
+    });
+    seen.difference(&names()).cloned().collect()
+}
+
+/// A tool of another run whose workspace has the directory could write to the next version of a
+/// file that decides about rights, before it takes the place of the last one.
+#[test]
+fn next_version_of_a_deciding_file_has_a_name_that_no_tool_may_use() {
+    let world = approved();
+    let folder = world.home().join(".config/palisade");
+    let changes: [[&[&str]; 2]; 2] = [
+        [&["grant", "git", "env", "LANG"], &["grant", "git", "revoke"]],
+        [&["revoke", "git"], &["approve", "--all", "--yes"]],
+    ];
+    for change in changes {
+        let mut seen = BTreeSet::new();
+        // A moment is missed now and then.
+        for _ in 0..100 {
+            let run = || {
+                for words in change {
+                    let _ = program(&world, words).run().exits_with(0);
+                }
+            };
+            seen.append(&mut passing_names(&folder, run));
+            if !seen.is_empty() {
+                break;
+            }
+        }
+        assert!(!seen.is_empty(), "{change:?}");
+        assert!(seen.iter().all(|name| name.starts_with("palisade.private-")), "{seen:?}");
     }
 }

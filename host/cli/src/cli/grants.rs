@@ -9,14 +9,13 @@ use super::user_file::{Patience, make_private, patient, replace, take, target};
 use super::{output, setup, trust};
 use crate::config::NetworkSettings;
 use live::{LiveGrants, LiveRights};
-use palisade::internal::{open_deciding_file, shipped_owner};
+use palisade::internal::{open_deciding_file, open_turn_file, shipped_owner};
 use palisade::tool::Digest;
 use palisade::tool::text::visible;
 use palisade::{Host, HostBuilder};
 use palisade_net::{Grant, GrantFile, Grants, Holder, NameServer, Network, PluginEntry};
 use palisade_trust::{LockedPlugins, Review};
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -170,7 +169,7 @@ pub(super) fn change<T>(
     refuse_in_workspace(common, &file)?;
     let folder = file.parent().unwrap_or(Path::new("/"));
     make_private(folder).map_err(|error| failed(&error))?;
-    let lock = File::open(folder).map_err(|error| failed(&error))?;
+    let lock = open_turn_file(folder).map_err(|error| failed(&error))?;
     match take(&lock, patient()).map_err(|error| failed(&error))? {
         Patience::Left => {}
         Patience::Over => return Err(failed(&"another process holds their lock")),

@@ -1,5 +1,6 @@
 //! Changes of the user's own files: under a lock, as a whole, and through the user's links.
 
+use palisade::internal::PRIVATE_PREFIX;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -26,11 +27,11 @@ pub(super) enum Patience {
     Over,
 }
 
-/// Takes the lock of a folder, as long as there is time.
-pub(super) fn take(folder: &File, mut wait: impl FnMut() -> Patience) -> io::Result<Patience> {
+/// Takes the lock of a file that processes lock in turn, as long as there is time.
+pub(super) fn take(turn: &File, mut wait: impl FnMut() -> Patience) -> io::Result<Patience> {
     use rustix::fs::{FlockOperation, flock};
     loop {
-        match flock(folder, FlockOperation::NonBlockingLockExclusive) {
+        match flock(turn, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(Patience::Left),
             Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -67,10 +68,11 @@ pub(super) fn make_private(folder: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Replaces a file atomically, and keeps its permissions.
+/// Replaces a file atomically, and keeps its permissions. The next version has a private name until
+/// then, so that no tool of another run can change or read it.
 pub(super) fn replace(target: &Path, text: &str) -> io::Result<()> {
     let folder = target.parent().unwrap_or(Path::new("/"));
-    let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
+    let mut fresh = tempfile::Builder::new().prefix(PRIVATE_PREFIX).tempfile_in(folder)?;
     fresh.write_all(text.as_bytes())?;
     if let Ok(former) = target.metadata() {
         fresh.as_file().set_permissions(former.permissions())?;

@@ -197,6 +197,10 @@ impl<'a> WorkspaceFiles<'a> {
         if !dir.metadata(&relative).map_err(fail)?.is_dir() {
             return Err(FileError::NotADirectory(elided(path, 256)));
         }
+        // A link may lead to one of the host's own directories.
+        let real = dir.canonicalize(&relative).map_err(fail)?;
+        let private = self.workspace.rules().check_private(&real.to_string_lossy());
+        private.map_err(|why| FileError::forbidden(path, why))?;
         let dir = dir.open_dir(&relative).map_err(fail)?;
         let readable = place::check_readable(&self.workspace.rules(), &dir, OsStr::new("."));
         readable.map_err(|why| FileError::forbidden(path, why))?;
@@ -272,7 +276,8 @@ impl<'a> WorkspaceFiles<'a> {
         let rules = self.workspace.rules();
         let root = self.workspace.dir();
         rules
-            .check_allowed(&relative)
+            .check_private(&relative)
+            .and_then(|()| rules.check_allowed(&relative))
             .and_then(|()| check_destination((root, &rules), relative.as_ref(), last))
             .map_err(|why| FileError::forbidden(path, why))?;
         Ok(relative)

@@ -101,6 +101,22 @@ pub fn open_deciding_file(path: &std::path::Path) -> io::Result<std::fs::File> {
     Err(io::Error::other(fault))
 }
 
+/// Opens the file whose lock keeps two processes of this user from changing the files of a folder
+/// at once; it is made if it is missing. No other user can open it, and so prevent a change.
+///
+/// # Errors
+///
+/// If it cannot be opened, or is a link.
+#[cfg(unix)]
+pub fn open_turn_file(folder: &std::path::Path) -> io::Result<std::fs::File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let mut options = std::fs::OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let name = format!("{}lock", palisade_wasi_fs::PRIVATE_PREFIX);
+    options.custom_flags(flags.bits().cast_signed()).open(folder.join(name))
+}
+
 /// Checks that only this user can reach a directory. The error names the fault and the remedy.
 fn check(owner: u32, mode: rustix::fs::RawMode, me: u32) -> Result<(), String> {
     if owner != me {

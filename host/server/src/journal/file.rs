@@ -2,7 +2,7 @@
 //! writes it.
 
 use super::error::JournalError;
-use palisade::internal::{Missing, open_private_directory};
+use palisade::internal::{Missing, PRIVATE_PREFIX, open_private_directory};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
@@ -56,9 +56,11 @@ impl JournalFile {
     }
 }
 
-/// Creates a private directory that is deleted in the end.
+/// Creates a directory that is deleted in the end. No other user can enter it, and no tool, should
+/// the directory for temporary files lie in a workspace.
 pub(super) fn temporary_directory() -> std::io::Result<TempDir> {
-    tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o700)).tempdir()
+    let private = fs::Permissions::from_mode(0o700);
+    tempfile::Builder::new().prefix(PRIVATE_PREFIX).permissions(private).tempdir()
 }
 
 /// Returns the path with its directory resolved, after a check of the directory.

@@ -16,7 +16,7 @@ async fn environment_is_short_and_not_inherited() {
     assert_eq!(variables["PATH"], "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
     assert_eq!(variables["TERM"], "dumb");
     assert_eq!(variables["HOME"], variables["TMPDIR"]);
-    assert!(variables["HOME"].contains("palisade-shell-"), "{variables:?}");
+    assert!(variables["HOME"].contains("palisade.private-shell-"), "{variables:?}");
 }
 
 #[tokio::test]

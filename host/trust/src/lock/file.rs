@@ -1,7 +1,7 @@
 //! The file of a lock: read with bounds, and replaced in one step.
 
 use super::Lock;
-use palisade::internal::{open_deciding_file, open_regular};
+use palisade::internal::{PRIVATE_PREFIX, open_deciding_file, open_regular, open_turn_file};
 use palisade::workspace::LastLink;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -88,7 +88,7 @@ impl Lock {
         let folder = target.parent().unwrap_or(Path::new("/")).to_owned();
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed)?;
         // Two processes that approve at once must not lose an approval.
-        let held = File::open(&folder).map_err(failed)?;
+        let held = open_turn_file(&folder).map_err(failed)?;
         hold(&held, path)?;
         let mut lock = Self::read(&target)?;
         let result = change(&mut lock);
@@ -142,11 +142,11 @@ fn target(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Takes the lock of a folder, which ends with the process at the latest.
-fn hold(folder: &File, path: &Path) -> Result<(), LockError> {
+/// Takes the lock of a file, which ends with the process at the latest.
+fn hold(turn: &File, path: &Path) -> Result<(), LockError> {
     let until = Instant::now() + PATIENCE;
     loop {
-        match folder.try_lock() {
+        match turn.try_lock() {
             Ok(()) => return Ok(()),
             Err(fs::TryLockError::WouldBlock) if Instant::now() < until => {
                 std::thread::sleep(PAUSE);
@@ -161,9 +161,10 @@ fn hold(folder: &File, path: &Path) -> Result<(), LockError> {
     }
 }
 
-/// Replaces a file atomically with one that only this user can change.
+/// Replaces a file atomically with one that only this user can change. The next version has a
+/// private name until then, so that no tool of another run can change or read it.
 fn replace(target: &Path, folder: &Path, text: &str) -> io::Result<()> {
-    let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
+    let mut fresh = tempfile::Builder::new().prefix(PRIVATE_PREFIX).tempfile_in(folder)?;
     fresh.write_all(text.as_bytes())?;
     fresh.as_file().sync_all()?;
     fresh.persist(target).map(drop).map_err(|error| error.error)

@@ -4,7 +4,7 @@
 
 use super::Lock;
 use crate::words::{Words, WordsHash};
-use palisade::internal::open_regular;
+use palisade::internal::{PRIVATE_PREFIX, open_regular};
 use palisade::workspace::LastLink;
 use std::collections::HashSet;
 use std::fs;
@@ -29,7 +29,7 @@ fn file(lock: &Path, hash: WordsHash) -> PathBuf {
 pub(crate) fn keep_words(path: &Path, lock: &Lock, words: &Words) -> io::Result<()> {
     let folder = folder(path);
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-    let mut fresh = tempfile::NamedTempFile::new_in(&folder)?;
+    let mut fresh = tempfile::Builder::new().prefix(PRIVATE_PREFIX).tempfile_in(&folder)?;
     fresh.write_all(serde_json::to_string(words)?.as_bytes())?;
     fresh.persist(file(path, words.hash())).map_err(|error| error.error)?;
     let named: HashSet<PathBuf> =

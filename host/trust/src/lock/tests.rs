@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use super::*;
+use palisade::internal::open_turn_file;
 use palisade::tool::offer::Offer;
 use palisade::{Definition, SideEffects, json};
 use std::fs;
@@ -184,7 +185,8 @@ fn update_keeps_what_others_wrote_and_is_private() {
     assert_eq!(names, ["csv", "git"]);
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
-    assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no file is left over");
+    let left = fs::read_dir(path.parent().unwrap()).unwrap().count();
+    assert_eq!(left, 2, "the lock, and the file by which processes take turns");
 }
 
 #[test]
@@ -248,7 +250,10 @@ fn invalid_and_large_files_are_errors_and_stay_as_they_are() {
 fn lock_that_another_process_writes_is_waited_for_and_then_busy() {
     let folder = folder();
     let path = folder.path().join("palisade.lock");
-    let held = fs::File::open(folder.path()).unwrap();
+    // Any user who may read the folder can lock it.
+    let folder_itself = fs::File::open(folder.path()).unwrap();
+    folder_itself.lock().unwrap();
+    let held = open_turn_file(folder.path()).unwrap();
     held.lock().unwrap();
     assert!(matches!(Lock::update(&path, |_| ()), Err(LockError::Busy { .. })));
     drop(held);

@@ -212,6 +212,7 @@ fn open_plain(
     wish: Wish,
     usage: &Usage,
 ) -> Result<(Opened, Option<String>), Fault> {
+    usage.protected()?.check_private(path.whole)?;
     let own = if wish.directory || path.slash { OFlags::DIRECTORY } else { OFlags::empty() };
     let seen = match open_beneath(dir, path.whole, PIN_ANY | own) {
         Ok(handle) => Inspected::from_handle(handle)?,
@@ -230,8 +231,10 @@ fn open_walked(
 ) -> Result<(Opened, Option<String>), Fault> {
     let follow = if path.slash { Follow::Yes } else { wish.follow };
     let place = walk(dir, path, follow, usage)?;
+    let rules = usage.protected()?;
+    rules.check_private(&place.real_name())?;
     if usage.hides() {
-        usage.protected()?.check_readable(place.handle(), OsStr::new(&*place.name))?;
+        rules.check_readable(place.handle(), OsStr::new(&*place.name))?;
     }
     if usage.filter().is_none() {
         return Ok((open_at(&place, wish, dir)?, Some(place.real_name())));

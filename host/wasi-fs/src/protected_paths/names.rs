@@ -11,22 +11,51 @@ const LOCK: &str = "palisade.lock";
 const SERVERS: &str = "palisade.mcp";
 /// The names that are protected in every directory.
 pub(super) const PROTECTED: [&str; 4] = [GIT, SETTINGS, LOCK, SERVERS];
+/// How the host names its own temporary files and directories, such as the next version of a file
+/// that decides about rights. Guests can neither change nor read them, in whichever directory they
+/// are made.
+pub const PRIVATE_PREFIX: &str = "palisade.private-";
 /// What the short names of the settings and of the approvals begin with on Windows.
 const SHORT: &str = "palisa~";
 /// How they end.
 const SHORT_ENDS: [&str; 3] = [".tom", ".loc", ".mcp"];
+/// How the short names of private files end.
+const PRIVATE_SHORT_END: &str = ".pri";
 
 /// Returns the path up to the first component with a protected name, if any.
 pub(super) fn protected_tree(path: &str) -> Option<&str> {
+    up_to(path, is_protected)
+}
+
+/// Returns the path up to the first component with a private name, if any.
+pub(super) fn private_tree(path: &str) -> Option<&str> {
+    up_to(path, is_private)
+}
+
+/// Returns the path up to the first component with such a name, if any.
+fn up_to(path: &str, has_name: fn(&str) -> bool) -> Option<&str> {
     let mut end = 0;
     for part in path.split('/') {
         end += part.len();
-        if is_protected(part) {
+        if has_name(part) {
             return path.get(..end);
         }
         end += 1;
     }
     None
+}
+
+/// Returns whether some file system resolves this name to one of the host's own temporary files.
+/// Folds like [`is_protected`].
+fn is_private(name: &str) -> bool {
+    // Fast path: the first byte rules out most names.
+    if !name.starts_with(['p', 'P']) && name.is_ascii() {
+        return false;
+    }
+    let folded = folded(name);
+    let stem = stem(&folded);
+    let short = stem.strip_prefix(SHORT).and_then(|it| it.strip_suffix(PRIVATE_SHORT_END));
+    stem.starts_with(PRIVATE_PREFIX) || short.is_some_and(is_number)
 }
 
 /// Returns whether some file system resolves this name to a protected one. It folds letter case,
@@ -193,6 +222,25 @@ mod tests {
             assert_eq!(folded(&once), once, "{c:?}");
         }
         assert_eq!(folded("STRA\u{1e9e}E"), folded("stra\u{df}e"));
+    }
+
+    #[test]
+    fn every_file_system_spelling_of_a_private_name_is_recognised() {
+        for name in [
+            "palisade.private-Ab1",
+            "PALISADE.Private-x.",
+            "palisade\u{200c}.private-x",
+            "palisade.private-:stream",
+            "PALISA~1.PRI",
+        ] {
+            let path = format!("a/{name}/b");
+            assert_eq!(private_tree(&path), Some(&*format!("a/{name}")), "{name}");
+            assert_eq!(protected_tree(&path), None, "{name}");
+        }
+        for name in ["palisade.private", "palisade.privat-x", "x-palisade.private-x", "PALISA~.PRI"]
+        {
+            assert_eq!(private_tree(name), None, "{name}");
+        }
     }
 
     #[test]

@@ -10,12 +10,12 @@ use crate::cli::user_file::{Patience, make_private, patient, replace, take, targ
 use crate::config::{FileConfig, FileOf, Settings};
 use palisade::Host;
 use palisade::confirm::ConfirmationRequest;
+use palisade::internal::open_turn_file;
 use palisade::policy::{Mode, Policy, Rule};
 use palisade::registry::Registry;
 use palisade::tool::text::elided;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use toml_edit::{DocumentMut, Item, Table, TableLike, value};
@@ -120,7 +120,7 @@ impl StandingRule {
         let folder = target.parent().unwrap_or(Path::new("/"));
         make_private(folder).map_err(failed)?;
         // Two runs that write at once must not lose a rule.
-        let lock = File::open(folder).map_err(failed)?;
+        let lock = open_turn_file(folder).map_err(failed)?;
         match take(&lock, wait).map_err(failed)? {
             Patience::Left => {}
             Patience::Over => return Err(RuleError::Busy { path: self.file.clone() }),
@@ -217,7 +217,10 @@ mod tests {
         use rustix::fs::{FlockOperation, flock};
         let folder = tempfile::tempdir().unwrap();
         let rule = rule(&folder.path().join("palisade.toml"));
-        let other = File::open(folder.path()).unwrap();
+        let other = open_turn_file(folder.path()).unwrap();
+        // Any user who may read the folder can lock it.
+        let folder_itself = fs::File::open(folder.path()).unwrap();
+        flock(&folder_itself, FlockOperation::LockExclusive).unwrap();
         flock(&other, FlockOperation::LockExclusive).unwrap();
         let mut attempts = 0;
         let busy = rule.write_waiting(|| {

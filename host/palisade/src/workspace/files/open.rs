@@ -26,6 +26,7 @@ pub(super) fn open_to_read(
     let Some(name) = real.file_name() else {
         return Err(FileError::not_regular(path, "a directory"));
     };
+    rules.check_private(&real.to_string_lossy()).map_err(|why| FileError::forbidden(path, why))?;
     let above = real.parent().filter(|above| !above.as_os_str().is_empty());
     let dir = above.map_or_else(|| root.try_clone(), |above| root.open_dir(above)).map_err(fail)?;
     check_readable(rules, &dir, name).map_err(|why| FileError::forbidden(path, why))?;

@@ -77,6 +77,34 @@ fn hidden_host_files_cannot_be_read() {
 }
 
 #[test]
+fn private_names_of_hosts_are_neither_read_nor_changed_in_any_directory() {
+    let paths =
+        ["palisade.private-a", "dir/palisade.private-b", "dir/palisade.private-b/c", "link"];
+    let prepare = |call: &mut Call| {
+        fs::write(call.host("palisade.private-a"), "host").unwrap();
+        fs::create_dir(call.host("dir/palisade.private-b")).unwrap();
+        fs::write(call.host("dir/palisade.private-b/c"), "host").unwrap();
+        call.link("link", "dir/palisade.private-b/c");
+    };
+    for resolver in resolvers() {
+        for access in [Access::ReadOnly, Access::ReadWrite] {
+            let mut call = Call::new(resolver, access, Quotas::default());
+            prepare(&mut call);
+            for path in paths {
+                assert_eq!(call.open_to_read(path).map(drop), REFUSED, "{path}");
+            }
+            assert_eq!(call.fs.refusal(), Some(&Refusal::Hidden("palisade.private-a".into())));
+        }
+    }
+    everywhere(|call| {
+        prepare(call);
+        for path in [&paths[..3], &["palisade.private-new", "PALISADE.Private-x"]].concat() {
+            nothing_changes(call, path);
+        }
+    });
+}
+
+#[test]
 fn similar_name_of_a_hidden_file_cannot_be_read() {
     everywhere(|call| {
         host_state(call);
