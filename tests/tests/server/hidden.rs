@@ -45,6 +45,11 @@ fn private_folder(world: &World) -> PathBuf {
     folder
 }
 
+/// Returns the paths of what is in a directory.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
 /// Returns the file of a journal, and those that SQLite and the server keep beside it.
 fn beside(file: &Path) -> Vec<PathBuf> {
     let name = |suffix: &str| PathBuf::from(format!("{}{suffix}", file.display()));
@@ -70,6 +75,36 @@ fn journal_in_a_named_place_is_hidden_from_tools_of_every_run() {
     let words = ["--allow", "write", "--journal", file.to_str().unwrap()];
     let api = Api::start(&world, &words);
     are_hidden(&world, &world.home(), &api, &beside(&file));
+}
+
+#[test]
+fn no_tool_plants_the_journal_of_calls_beside_a_configured_one() {
+    let world = World::new();
+    let folder = private_folder(&world);
+    let own = world.home().join(".config/palisade");
+    std::fs::create_dir_all(&own).unwrap();
+    let settings = format!("[journal]\nfile = \"{}\"\n", folder.join("own.db").display());
+    std::fs::write(own.join("palisade.toml"), settings).unwrap();
+    let api = Api::start(&world, &["--allow", "write"]);
+    api.session("s1");
+    let input = json!({"path": "kept/calls.db", "content": "mine"});
+    let planted = api.client.call("s1", &json!({"tool": "write_file", "input": input}));
+    assert_eq!(planted["error"]["class"], "permission_denied", "{planted}");
+    assert_eq!(world.read("kept/calls.db"), None);
+}
+
+#[test]
+fn temporary_journal_in_the_workspace_is_hidden_from_tools_of_every_run() {
+    let world = World::new();
+    let program = Program::new(&world).env("TMPDIR", world.root());
+    let api = Api::of(program, &world.home(), &["--allow", "write", "--journal", "none"]);
+    let mut folders: Vec<PathBuf> = entries(&world.root());
+    folders.retain(|path| path.is_dir());
+    let [folder] = folders.as_slice() else { panic!("{folders:?}") };
+    are_hidden(&world, &world.home(), &api, &entries(folder));
+    let listed = json!({"tool": "list_dir", "input": {"path": inside(&world, folder)}});
+    let listed = api.client.call("s1", &listed);
+    assert_eq!(listed["error"]["class"], "permission_denied", "{listed}");
 }
 
 #[test]

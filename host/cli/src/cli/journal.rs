@@ -34,7 +34,7 @@ impl Place {
     }
 
     /// Returns the place of the calls of `call` and `dispatch`: beside the server's journal.
-    fn of_calls(settings: &JournalSettings) -> Self {
+    pub(super) fn of_calls(settings: &JournalSettings) -> Self {
         match Self::of(None, settings) {
             Self::File(file) => Self::File(file.with_file_name("calls.db")),
             Self::Temporary => Self::Temporary,

@@ -207,12 +207,13 @@ pub(super) fn builder(common: &Common, settings: &Settings) -> Result<HostBuilde
         Shipped::LeftOut | Shipped::Reserved => base,
     };
     let named = journal::Place::of(None, &settings.journal).hidden();
+    let calls = journal::Place::of_calls(&settings.journal).hidden();
     let files = user_files(common);
     let deciding: Vec<PathBuf> = files.iter().flat_map(|file| deciding::beside(file)).collect();
     let plugins: Vec<PathBuf> =
         files.iter().filter_map(|it| deciding::plugins_beside(it)).collect();
     let hidden = files.into_iter().chain(deciding).chain(token::folders());
-    let hidden = hidden.chain(journal::folders()).chain(named);
+    let hidden = hidden.chain(journal::folders()).chain(named).chain(calls);
     let base = hidden.fold(base, HostBuilder::deny_read);
     let base = plugins.into_iter().fold(base, HostBuilder::protect);
     let loading = Loading::observer();
