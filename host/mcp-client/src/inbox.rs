@@ -3,14 +3,15 @@
 
 use crate::handler::Handler;
 use crate::{runtime, surrogates};
-use palisade::internal::fits_address_space;
+use palisade::internal::{address_space_limit, fits_address_space};
 use palisade::tool::json::{JsonBounds, JsonError, parse_bounded};
 use rmcp::RoleClient;
 use rmcp::model::{ErrorData, JsonRpcMessage, RequestId, ServerNotification, ServerRequest};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use serde_json::Value;
+use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -35,6 +36,19 @@ const PLACE_TIME: Duration = Duration::from_secs(2);
 const MAX_ID: usize = 1 << 10;
 /// The most notifications of a server between two requests to it.
 const MAX_NOTIFICATIONS: usize = 100_000;
+/// The most bytes of a server between two requests to it, without those of the responses to
+/// requests. Reading them takes processor time that no call has asked for.
+const MAX_UNASKED_BYTES: usize = 64 << 20;
+/// The longest message that is read on the thread of the connections, in bytes. A longer one takes
+/// so long that the other servers would notice.
+const IN_PLACE: usize = 16 << 10;
+
+/// The turns of long messages: as many as there are cores, and one where the address space is
+/// limited, since a look at it reserves nothing.
+static LONG_MESSAGES: LazyLock<Semaphore> = LazyLock::new(|| {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    Semaphore::new(if address_space_limit().is_some() { 1 } else { cores })
+});
 
 /// The fault of a message that is longer than [`BOUNDS`].
 pub(crate) const TOO_LONG: &str = "it sent a message of more than 4 MiB";
@@ -100,6 +114,7 @@ pub(crate) struct Inbox {
     /// A place for each request of the server that waits for a response.
     places: Arc<Semaphore>,
     notifications: Arc<AtomicUsize>,
+    unasked_bytes: Arc<AtomicUsize>,
     requests: Arc<AtomicUsize>,
     responses: Arc<AtomicUsize>,
 }
@@ -114,6 +129,7 @@ impl Inbox {
             other_texts: Arc::default(),
             places: Arc::new(Semaphore::new(MAX_UNANSWERED)),
             notifications: Arc::default(),
+            unasked_bytes: Arc::default(),
             requests: Arc::default(),
             responses: Arc::default(),
         }
@@ -124,12 +140,38 @@ impl Inbox {
         &self.fault
     }
 
-    /// Reads a message. Returns `None` for a text that is no message, for a notification, and for a
-    /// message that exceeds a bound, which is a fault. Notifications and requests of the server end
-    /// here: the protocol library would start a task for each, and queue responses without a bound.
-    /// A request needs a place.
-    pub(crate) fn take(&self, text: &[u8], place: Option<Place>) -> Option<Taken> {
+    /// Reads a message, a long one on another thread. Returns `None` for a text that is no message,
+    /// for a notification, and for a message that exceeds a bound, which is a fault. Notifications
+    /// and requests of the server end here: the protocol library would start a task for each, and
+    /// queue responses without a bound. A request needs a place. The future owns everything, so
+    /// that a caller who stops waiting can go on later.
+    pub(crate) fn take(
+        &self,
+        text: Vec<u8>,
+        place: Option<Place>,
+    ) -> impl Future<Output = Option<Taken>> + Send + 'static {
+        let inbox = self.clone();
+        async move {
+            if text.len() <= IN_PLACE {
+                return inbox.take_here(&text, place);
+            }
+            let fault = inbox.fault.clone();
+            let turn = LONG_MESSAGES.acquire().await.ok();
+            let taken = tokio::task::spawn_blocking(move || {
+                // Also if nobody waits for it any more.
+                let _turn = turn;
+                inbox.take_here(&text, place)
+            });
+            taken.await.unwrap_or_else(|error| {
+                fault.set(format!("its message cannot be read: {error}"));
+                None
+            })
+        }
+    }
+
+    fn take_here(&self, text: &[u8], place: Option<Place>) -> Option<Taken> {
         let message = self.read(text);
+        self.count_bytes(text.len(), message.as_ref());
         let taken = match message {
             None => {
                 if self.other_texts.fetch_add(1, Ordering::Relaxed) >= MAX_OTHER_TEXTS {
@@ -189,6 +231,19 @@ impl Inbox {
         Some(Response { message, place })
     }
 
+    /// Counts the bytes of a message, unless it answers a request.
+    fn count_bytes(&self, bytes: usize, message: Option<&Received>) {
+        let is_response =
+            matches!(message, Some(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)));
+        let responses = self.responses.load(Ordering::Relaxed);
+        if is_response && responses < self.requests.load(Ordering::Relaxed) {
+            return;
+        }
+        if self.unasked_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_UNASKED_BYTES {
+            self.fault.set("it sent more than 64 MiB between two requests");
+        }
+    }
+
     fn count_notification(&self) {
         if self.notifications.fetch_add(1, Ordering::Relaxed) >= MAX_NOTIFICATIONS {
             self.fault.set("it sent more than 100,000 notifications between two requests");
@@ -244,6 +299,7 @@ impl Inbox {
     pub(crate) fn sent(&self, message: &Sent) {
         if let JsonRpcMessage::Request(_) = message {
             self.notifications.store(0, Ordering::Relaxed);
+            self.unasked_bytes.store(0, Ordering::Relaxed);
             self.requests.fetch_add(1, Ordering::Relaxed);
         }
     }

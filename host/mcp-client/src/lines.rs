@@ -8,6 +8,7 @@ use rmcp::model::JsonRpcMessage;
 use rmcp::transport::Transport;
 use std::future::Future;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _};
@@ -22,11 +23,16 @@ const CLOSE_TIME: Duration = Duration::from_secs(1);
 /// The longest message of a server in a fault, in bytes.
 const MAX_MESSAGE: usize = 512;
 
+/// A message that is being read, which may take longer than one wait for it.
+type Taking = Pin<Box<dyn Future<Output = Option<Taken>> + Send>>;
+
 /// The transport of a connection.
 pub(crate) struct Lines<R: AsyncRead + Unpin + Send + 'static, W> {
     /// `None` once the transport is dropped.
     reader: Option<R>,
     line: Vec<u8>,
+    /// The message that is being read.
+    taking: Option<Taking>,
     writer: Arc<tokio::sync::Mutex<W>>,
     inbox: Inbox,
 }
@@ -37,6 +43,7 @@ impl<R: AsyncBufRead + Unpin + Send, W: AsyncWrite + Unpin + Send> Lines<R, W> {
         Self {
             reader: Some(reader),
             line: Vec::new(),
+            taking: None,
             writer: Arc::new(tokio::sync::Mutex::new(writer)),
             inbox,
         }
@@ -92,6 +99,20 @@ where
     R: AsyncBufRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
+    /// Takes the next line. Returns `None` at the end of the connection. Keeps what it has read if
+    /// it is dropped.
+    async fn take(&mut self) -> Option<Option<Taken>> {
+        if self.taking.is_none() {
+            let place = self.inbox.place().await;
+            self.read_line().await?;
+            let line = std::mem::take(&mut self.line);
+            self.taking = Some(Box::pin(self.inbox.take(line, place)));
+        }
+        let taken = self.taking.as_mut()?.await;
+        self.taking = None;
+        Some(taken)
+    }
+
     /// Sends a response to the server. Its request has a place until the server has room for it.
     fn respond(&mut self, response: Response) {
         let Response { message, place } = response;
@@ -147,18 +168,12 @@ where
         loop {
             // The lines of one server leave time for the others, which share its thread.
             tokio::task::coop::consume_budget().await;
-            let place = tokio::select! {
+            let taken = tokio::select! {
                 biased;
                 () = ended.cancelled() => return None,
-                place = self.inbox.place() => place,
+                taken = self.take() => taken?,
             };
-            tokio::select! {
-                biased;
-                () = ended.cancelled() => return None,
-                read = self.read_line() => read?,
-            }
-            let line = std::mem::take(&mut self.line);
-            match self.inbox.take(&line, place) {
+            match taken {
                 Some(Taken::Message(JsonRpcMessage::Error(error))) if error.id.is_none() => {
                     // Nothing says which request it answers.
                     let message = visible(cut(&error.error.message, MAX_MESSAGE));
@@ -222,6 +237,30 @@ mod tests {
         drop(server);
         assert!(wire.receive().await.is_none());
         assert_eq!(fault.get(), None);
+    }
+
+    #[tokio::test]
+    async fn long_message_is_read_beside_the_other_connections() {
+        let (mut wire, mut server, _reads, _fault) = wire();
+        let mut long =
+            format!(r#"{{"jsonrpc":"2.0","id":1,"result":[{}1]}}"#, "{},".repeat(90_000));
+        long.push('\n');
+        let writing = tokio::spawn(async move { server.write_all(long.as_bytes()).await });
+        let mut others = 0;
+        loop {
+            tokio::select! {
+                biased;
+                message = wire.receive() => {
+                    assert!(matches!(message, Some(JsonRpcMessage::Response(_))));
+                    break;
+                }
+                // The thread is free while the message is read, and loses nothing of it.
+                () = tokio::task::yield_now(), if wire.taking.is_some() => others += 1,
+                () = tokio::task::yield_now() => {}
+            }
+        }
+        assert!(others > 0);
+        writing.await.unwrap().unwrap();
     }
 
     #[tokio::test]

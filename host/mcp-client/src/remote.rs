@@ -189,7 +189,7 @@ impl Shared {
             }
             text.extend_from_slice(&piece);
         }
-        Ok(self.take(&text, self.inbox.free_place(), id).await)
+        Ok(self.take(text, self.inbox.free_place(), id).await)
     }
 
     /// Reads a body that is a stream of messages, to the response.
@@ -206,7 +206,7 @@ impl Shared {
                 // The messages of one server leave time for the others, which share its thread.
                 tokio::task::coop::consume_budget().await;
                 let place = self.inbox.place().await;
-                if self.take(&text, place, id).await == Response::Passed {
+                if self.take(text, place, id).await == Response::Passed {
                     return Ok(Response::Passed);
                 }
             }
@@ -220,8 +220,13 @@ impl Shared {
 
     /// Passes on the message of a text, and says whether it is the response to a request, or ends
     /// the connection.
-    async fn take(self: &Arc<Self>, text: &[u8], place: Option<Place>, id: &RequestId) -> Response {
-        let message = self.inbox.take(text, place);
+    async fn take(
+        self: &Arc<Self>,
+        text: Vec<u8>,
+        place: Option<Place>,
+        id: &RequestId,
+    ) -> Response {
+        let message = self.inbox.take(text, place).await;
         if self.inbox.fault().get().is_some() {
             self.over.cancel();
             return Response::Passed;

@@ -3,6 +3,7 @@
 
 use super::*;
 use palisade_tests::program::address_space_in_use;
+use rmcp::model::{ClientRequest, PingRequest};
 
 fn inbox() -> Inbox {
     Inbox::new(Handler::default(), Fault::default())
@@ -10,7 +11,7 @@ fn inbox() -> Inbox {
 
 /// Takes a message with a place, if one is free.
 fn take(inbox: &Inbox, text: &[u8]) -> Option<Taken> {
-    inbox.take(text, inbox.free_place())
+    inbox.take_here(text, inbox.free_place())
 }
 
 #[test]
@@ -65,9 +66,38 @@ fn notifications_end_here_and_are_bounded() {
 }
 
 #[test]
+fn bytes_between_two_requests_are_bounded() {
+    let inbox = inbox();
+    let note =
+        format!(r#"{{"jsonrpc":"2.0","method":"x","params":{{"a":"{}"}}}}"#, "x".repeat(1 << 20));
+    let request = || {
+        JsonRpcMessage::request(
+            ClientRequest::PingRequest(PingRequest::default()),
+            RequestId::Number(1),
+        )
+    };
+    for _ in 0..2 {
+        for _ in 0..MAX_UNASKED_BYTES / note.len() {
+            assert!(take(&inbox, note.as_bytes()).is_none());
+        }
+        assert_eq!(inbox.fault().get(), None);
+        // The response to a request may be as long, and is not counted.
+        inbox.sent(&request());
+        let response =
+            format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"a":"{}"}}}}"#, "x".repeat(1 << 20));
+        assert!(take(&inbox, response.as_bytes()).is_some());
+    }
+    for _ in 0..=MAX_UNASKED_BYTES / note.len() {
+        assert!(take(&inbox, note.as_bytes()).is_none());
+    }
+    let reason = "it sent more than 64 MiB between two requests";
+    assert_eq!(inbox.fault().get().as_deref(), Some(reason));
+}
+
+#[test]
 fn requests_are_bounded_until_their_responses_are_sent() {
     let inbox = inbox();
-    let request = format!(r#"{{"jsonrpc":"2.0","id":0,"method":"{}"}}"#, "x".repeat(1 << 20));
+    let request = format!(r#"{{"jsonrpc":"2.0","id":0,"method":"{}"}}"#, "x".repeat(1 << 19));
     for _ in 0..3 {
         let mut waiting = Vec::new();
         for _ in 0..MAX_UNANSWERED {
@@ -96,7 +126,7 @@ fn readers_that_wait_for_the_same_places_get_one_each() {
                 let place = inbox.place().await;
                 // Other readers go on between the two steps, as on a busy thread.
                 tokio::task::yield_now().await;
-                let taken = inbox.take(ping, place);
+                let taken = inbox.take(ping.to_vec(), place).await;
                 assert!(taken.is_some(), "{:?}", inbox.fault().get());
                 tokio::task::yield_now().await;
             }
