@@ -12,6 +12,7 @@ use crate::remote::Remote;
 use crate::runtime::END_TIME;
 use crate::{output, runtime};
 use palisade::execution::Sink;
+use palisade::internal::Grant;
 use palisade::tool::text::{cut, visible};
 use palisade::workspace::Workspace;
 use palisade::{ErrorKind, ExecutionKind, ToolOutput};
@@ -31,7 +32,6 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::BufReader;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
@@ -196,20 +196,20 @@ impl Connection {
     }
 
     /// Calls a tool. Dropping the future or cancelling the token cancels the call at the server.
-    /// `permit` is that of the call.
+    /// `place` is that of the call.
     pub(crate) async fn call(
         self: Arc<Self>,
         call: ServerCall,
         sink: Arc<dyn Sink>,
         cancel: &CancellationToken,
-        permit: OwnedSemaphorePermit,
+        place: Grant,
     ) -> Result<ToolOutput, ErrorKind> {
         let stop = cancel.child_token();
         let _stop_on_drop = stop.clone().drop_guard();
         let call = async move {
             let ended = self.run(call, sink, stop).await;
             // A cancelled call counts until its server has been told.
-            drop(permit);
+            drop(place);
             ended
         };
         // The log of an ended server names the call, and so the server.

@@ -8,16 +8,18 @@ use crate::offer::OfferedTool;
 use crate::reach::Reach;
 use crate::starts::{self, Starts};
 use palisade::execution::ToolServer;
+use palisade::internal::Pool;
 use palisade::tool::text::elided;
 use palisade::workspace::Workspace;
 use palisade::{ErrorKind, ExecutionKind, PermissionReason};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
-use tokio::sync::{OwnedMutexGuard, Semaphore};
+use tokio::sync::OwnedMutexGuard;
 
-/// The most calls of one server that run at the same time.
-const MAX_CALLS: usize = 16;
+/// The most calls of one server that run at the same time. A single owner, a tool that runs for a
+/// session, gets half of them at most, a session three quarters, and a caller four fifths.
+const MAX_CALLS: u64 = 32;
 /// The most connections of one server: one for each workspace.
 const MAX_CONNECTIONS: usize = 4;
 
@@ -29,7 +31,7 @@ type Slot = Arc<tokio::sync::Mutex<Option<Arc<Connection>>>>;
 pub(crate) struct Connections {
     name: ServerName,
     reach: Reach,
-    calls: Arc<Semaphore>,
+    calls: Pool,
     starts: Mutex<Starts>,
     /// By the root of the workspace, the latest used last.
     open: Mutex<Vec<(PathBuf, Slot)>>,
@@ -41,7 +43,7 @@ impl Connections {
         Self {
             name,
             reach,
-            calls: Arc::new(Semaphore::new(MAX_CALLS)),
+            calls: Pool::new(MAX_CALLS),
             starts: Mutex::default(),
             open: Mutex::default(),
         }
@@ -57,8 +59,8 @@ impl Connections {
             .with_rights(self.reach.rights())
     }
 
-    /// Returns the bound of concurrent calls.
-    pub(crate) fn calls(&self) -> &Arc<Semaphore> {
+    /// Returns the places of concurrent calls.
+    pub(crate) fn calls(&self) -> &Pool {
         &self.calls
     }
 

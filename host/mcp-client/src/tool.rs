@@ -90,8 +90,7 @@ struct McpTool {
 
 impl McpTool {
     async fn run(&self, input: Value, context: &ToolContext) -> Result<ToolOutput, ErrorKind> {
-        let closed = |_| ErrorKind::internal("the server takes no more calls");
-        let permit = self.connections.calls().clone().acquire_owned().await.map_err(closed)?;
+        let place = context.share_of(self.connections.calls()).acquire().await;
         let connection = self.connections.for_call(context.workspace(), &self.approved).await?;
         let Value::Object(input) = input else {
             return Err(ErrorKind::internal("the input of a tool is no object"));
@@ -102,7 +101,7 @@ impl McpTool {
             None => Form::Blocks,
         };
         let call = ServerCall { tool: name, input, form };
-        connection.call(call, sink, context.cancel(), permit).await.map_err(|error| match error {
+        connection.call(call, sink, context.cancel(), place).await.map_err(|error| match error {
             ErrorKind::Execution { kind, message, field, advice, source } => {
                 let message = format!("`{}`: {message}", self.connections.name());
                 ErrorKind::Execution { kind, message, field, advice, source }

@@ -2,6 +2,7 @@
 
 use super::{approved, call, configure, program, serve, starts, text};
 use palisade_tests::World;
+use palisade_tests::api::{Api, until};
 use palisade_tests::mcp::Client;
 use palisade_tests::oracle::Peak;
 use serde_json::json;
@@ -32,11 +33,33 @@ fn flood_of_notifications_ends_the_server_and_holds_no_memory() {
     let peak = Peak::of_process(client.process());
     assert_eq!(text(&call(&mut client, "scripted_note")), "noted");
     // The flood goes on without a call, until the server is stopped and started again.
-    palisade_tests::api::until("the flood is stopped", || {
+    until("the flood is stopped", || {
         text(&call(&mut client, "scripted_echo")) == "x" && starts(&world) == 2
     });
     // The allocator keeps the pages of what was parsed for some seconds.
     assert!(peak.growth() < 128 << 20, "{} MiB", peak.growth() >> 20);
+}
+
+#[test]
+fn waiting_calls_of_one_caller_leave_places_to_others() {
+    let world = approved("plain", "");
+    let api = Api::of(program(&world, &[]), &world.home(), &["--allow", "network"]);
+    let wait = json!({"tool": "scripted_wait", "input": {}});
+    // More calls than the server has places.
+    for session in 0..10 {
+        let session = format!("s{session}");
+        api.session(&session);
+        for _ in 0..4 {
+            drop(api.client.begin_call(&session, &wait));
+        }
+    }
+    let waiting = || world.read("waiting").unwrap_or_default().lines().count();
+    until("most places are taken", || waiting() >= 16);
+    let opened = api.operator.post("/sessions", &json!({"id": "other"}));
+    assert_eq!(opened.status, 201, "{opened:?}");
+    let echo = json!({"tool": "scripted_echo", "input": {"text": "x"}});
+    let result = api.operator.call("other", &echo);
+    assert_eq!(result["content"][0]["text"], "x", "{result}");
 }
 
 #[test]

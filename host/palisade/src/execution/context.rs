@@ -7,7 +7,8 @@ use super::clock::CallClock;
 use super::nested::{Nesting, ToolCaller};
 use super::owner::OwnerShares;
 use super::report::Report;
-use crate::tool::{CallId, FileAccess, SideEffects};
+use super::share::{Pool, Share};
+use crate::tool::{CallId, Digest, FileAccess, SideEffects};
 use crate::workspace::{Workspace, WorkspaceFiles};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -181,6 +182,17 @@ impl ToolContext {
     /// Returns the shares that the call is charged to. `None`: those of its plugin or native tool.
     pub(crate) fn shares(&self) -> Option<&OwnerShares> {
         self.shares.as_deref()
+    }
+
+    /// Returns the share that the owner of this call has of a pool, such as one that a tool keeps
+    /// for all of its calls. Calls that no session owns share one.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn share_of(&self, pool: &Pool) -> Arc<Share> {
+        match &self.shares {
+            Some(shares) => pool.share_of(shares.sandboxes.owner()),
+            None => pool.share(Digest::of(b"calls that belong to no session")),
+        }
     }
 
     /// Sets the client that the tool can send requests to.

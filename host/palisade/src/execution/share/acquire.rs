@@ -13,6 +13,11 @@ impl Share {
         Acquire::new(self.clone(), units)
     }
 
+    /// Waits for one unit. The requests of one owner are served in order, the owners round-robin.
+    pub fn acquire(self: &Arc<Self>) -> impl Future<Output = Grant> + Send + 'static {
+        self.take(1)
+    }
+
     /// Like [`take`](Self::take), but runs a callback with the units: at once, or on the thread
     /// that releases them. The callback must be short.
     pub(crate) fn take_then(
