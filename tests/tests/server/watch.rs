@@ -5,8 +5,12 @@ use crate::terminal::Terminal;
 use palisade_tests::api::{Api, write};
 use palisade_tests::{Program, World};
 use serde_json::{Value, json};
-use std::io::{BufRead as _, BufReader};
+use std::fs::OpenOptions;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::Child;
+use std::time::Duration;
 
 const PROMPT: &str =
     "Allow write_file (class write)? [y]es, [n]o, this [s]ession, show the [w]hole:";
@@ -117,4 +121,27 @@ fn question_that_was_open_before_is_asked_when_it_comes() {
     terminal.shows(PROMPT);
     terminal.types("y\n");
     assert_eq!(call.join().unwrap()["success"], true);
+}
+
+/// The output is a pipe that nobody reads: the command stops reading the stream as well, so that
+/// the server is the one that drops events, and not this command's memory that holds them.
+#[test]
+fn unread_output_stops_the_stream() {
+    const MOST: usize = 64;
+    let world = World::new();
+    let token = world.outer().join("token");
+    let private = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&token);
+    private.unwrap().write_all(b"0123456789abcdef0123456789abcdef").unwrap();
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", server.local_addr().unwrap());
+    let watch = Program::new(&world).args(["watch", &url, "--token-file"]).args([token]);
+    let _watching = Watching(watch.open());
+    let (mut stream, _) = server.accept().unwrap();
+    // A write that takes longer is one that waits for a reader.
+    stream.set_write_timeout(Some(Duration::from_secs(2))).unwrap();
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    let event = format!("id: 1\nevent: x\ndata: {{\"a\":\"{}\"}}\n\n", "x".repeat(1 << 20));
+    let taken = (0..MOST).take_while(|_| stream.write_all(event.as_bytes()).is_ok()).count();
+    assert!((1..MOST).contains(&taken), "{taken} MiB were read");
 }

@@ -17,9 +17,13 @@ use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io::{self, BufRead as _, BufReader, IsTerminal as _};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
+/// The most messages that wait for the loop. A reader of the output that takes nothing stops the
+/// loop, and through it the thread of the events, and then the server drops the connection. After
+/// that the events are read again from the last one.
+const QUEUE: usize = 16;
 /// The wait before a lost connection is tried again, doubled each time up to the longest one.
 const FIRST_RETRY: Duration = Duration::from_millis(250);
 const LONGEST_RETRY: Duration = Duration::from_secs(10);
@@ -51,7 +55,7 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     let remote = Arc::new(Remote::find(args.url.as_deref(), args.token_file.as_deref())?);
     let is_terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
     let mode = if is_terminal && !args.json { Mode::Terminal } else { Mode::Lines };
-    let (send, receive) = channel();
+    let (send, receive) = sync_channel(QUEUE);
     follow(remote.clone(), mode, args.after.clone(), send.clone())?;
     if mode == Mode::Terminal {
         output::note(&format!("watching {}; Ctrl-C ends this, and nothing else", remote.base()));
@@ -73,7 +77,7 @@ fn follow(
     remote: Arc<Remote>,
     mode: Mode,
     mut after: Option<String>,
-    send: Sender<Message>,
+    send: SyncSender<Message>,
 ) -> io::Result<()> {
     let observer = if mode == Mode::Lines { "&observer=true" } else { "" };
     let follow = move || {
@@ -122,7 +126,7 @@ fn follow(
 }
 
 /// Reads typed lines on a thread of their own.
-fn type_lines(send: Sender<Message>) -> io::Result<()> {
+fn type_lines(send: SyncSender<Message>) -> io::Result<()> {
     /// The longest line, in bytes. The rest of a longer one is another line.
     const LINE: u64 = 256;
     let read = move || {

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 
-/// The longest line, in bytes. A longer one ends the stream.
+/// The longest line, and the longest data of an event, in bytes. A longer one ends the stream.
 const LINE: u64 = 8 << 20;
 
 /// One event.
@@ -28,7 +28,7 @@ impl EventStream {
     ///
     /// # Errors
     ///
-    /// An error if the stream ends, breaks, or has a line of more than 8 MiB.
+    /// An error if the stream ends, breaks, or has a line or an event of more than 8 MiB.
     pub(in crate::cli) fn next(&mut self) -> io::Result<ServerEvent> {
         let mut event = ServerEvent::default();
         loop {
@@ -48,6 +48,9 @@ impl EventStream {
                 "id" => value.clone_into(&mut event.id),
                 "event" => value.clone_into(&mut event.name),
                 "data" => {
+                    if (event.data.len() + value.len()) as u64 > LINE {
+                        return Err(io::Error::other("an event of the server is too long"));
+                    }
                     event.data.push_str(value);
                     event.data.push('\n');
                 }
@@ -90,6 +93,13 @@ mod tests {
         assert_eq!(stream.next().unwrap(), event("1", "a", "x\ny"));
         assert_eq!(stream.next().unwrap(), event("2", "", "z"));
         assert_eq!(stream.next().unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn event_of_endless_lines_ends_the_stream() {
+        let line = format!("data: {}\n", "x".repeat(1 << 20));
+        let mut stream = EventStream::new(io::Cursor::new(line.repeat(9)));
+        assert!(stream.next().unwrap_err().to_string().contains("an event"));
     }
 
     #[test]
