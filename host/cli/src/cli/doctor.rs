@@ -228,8 +228,7 @@ fn reason(error: &dyn std::error::Error) -> String {
 }
 
 fn address_space() -> Check {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::As).current;
-    let (state, found) = match limit {
+    let (state, found) = match palisade::internal::address_space_limit() {
         None => (State::Good, "unlimited".to_owned()),
         Some(bytes) => (State::Fair, bytesize::ByteSize(bytes).display().iec().to_string()),
     };
@@ -237,7 +236,8 @@ fn address_space() -> Check {
         name: "address space",
         state,
         found,
-        advice: "a pool needs some 300 GiB of it (reserved, not used): `ulimit -v unlimited`",
+        advice: "a pool needs some 300 GiB of it (reserved, not used): `ulimit -v unlimited`, and \
+                 `ulimit -d unlimited`",
     }
 }
 

@@ -1,9 +1,10 @@
-//! The address space of the process, where the system limits it. A failed allocation aborts the
-//! process, so space is checked before each allocation.
+//! The address space of the process, where the system limits it, or the private part of it. A
+//! failed allocation aborts the process, so space is checked before each allocation.
 
 use crate::tool::budget::Exhausted;
+use rustix::process::{Resource, getrlimit};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The address space that stays free where it is limited, in bytes, for threads, their stacks and
 /// the host's own work. The program uses a single heap then, because the allocator may map all of
@@ -13,6 +14,11 @@ const HOST_ROOM: usize = 64 << 20;
 /// heap, the allocator gives each small allocation its own page, up to 64 times its size;
 /// [`HOST_ROOM`] must cover that as well.
 const UNASKED: u64 = 128 << 10;
+
+/// The limits of the kernel on what a process maps, each with the field of `/proc/self/statm` that
+/// counts towards it (proc_pid_statm(5)): all of it (`ulimit -v`), and private memory that can be
+/// written (`ulimit -d`; the field also has the stack).
+const LIMITED: [(Resource, usize); 2] = [(Resource::As, 0), (Resource::Data, 5)];
 
 /// Bytes granted to all accounts and possibly not allocated yet. The lock makes a check and its
 /// grant one step.
@@ -96,18 +102,30 @@ fn is_free(bytes: u64) -> bool {
 /// A trial reservation would tell as well, but could take the last room for a moment: a small
 /// allocation on another thread then fails and aborts the process.
 fn free() -> Option<u64> {
-    let limit = address_space_limit()?;
     let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = pages.split(' ').next()?.parse().ok()?;
-    let used = pages.checked_mul(rustix::param::page_size() as u64)?;
-    Some(limit.saturating_sub(used))
+    let mut fields = pages.split_ascii_whitespace().map(|field| field.parse::<u64>().ok());
+    let fields: [Option<u64>; 6] = std::array::from_fn(|_| fields.next().flatten());
+    let page = rustix::param::page_size() as u64;
+    let free = |limit: Option<u64>, field: usize| {
+        limit.map(|limit| {
+            Some(limit.saturating_sub(fields.get(field)?.as_ref()?.checked_mul(page)?))
+        })
+    };
+    let free =
+        limits().into_iter().zip(LIMITED).filter_map(|(limit, (_, field))| free(limit, field));
+    free.collect::<Option<Vec<u64>>>()?.into_iter().min()
 }
 
-/// Returns the limit of the address space in bytes, if there is one.
+/// Returns the limit of the address space in bytes, or that of its private part if it is smaller.
+/// `None` if there is neither.
 pub fn address_space_limit() -> Option<u64> {
-    use rustix::process::{Resource, getrlimit};
-    static LIMIT: std::sync::OnceLock<Option<u64>> = std::sync::OnceLock::new();
-    *LIMIT.get_or_init(|| getrlimit(Resource::As).current)
+    limits().into_iter().flatten().min()
+}
+
+/// Returns the limits in the order of [`LIMITED`].
+fn limits() -> [Option<u64>; 2] {
+    static LIMITS: OnceLock<[Option<u64>; 2]> = OnceLock::new();
+    *LIMITS.get_or_init(|| LIMITED.map(|(resource, _)| getrlimit(resource).current))
 }
 
 #[cfg(test)]

@@ -183,7 +183,7 @@ impl Limit {
             }
             Self::AddressSpace => {
                 let text =
-                    "or let the process use more address space (`ulimit -v`, best `unlimited`)";
+                    "or let the process use more memory (`ulimit -v` and `-d`, best `unlimited`)";
                 Some(Advice::new(text))
             }
             Self::Processes => {
