@@ -9,6 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 /// The longest part of a printed line in one message, in bytes.
 const PRINTED: usize = limits::MESSAGE - 16;
+/// The most messages for printed lines. The host makes them at the end of a call, when no deadline
+/// can stop them: 256 KiB of short lines would hold up all other calls.
+const PRINTED_LINES: usize = 500;
 
 /// The remaining message budgets of one call, and the sink for its messages.
 pub(crate) struct Messages {
@@ -16,6 +19,7 @@ pub(crate) struct Messages {
     cancel: CancellationToken,
     signals: Arc<GuestSignals>,
     log_left: usize,
+    lines_left: usize,
     emit_left: usize,
     steps_left: usize,
     dropped: u64,
@@ -28,6 +32,7 @@ impl Messages {
             cancel,
             signals: Arc::default(),
             log_left: limits::LOG,
+            lines_left: PRINTED_LINES,
             emit_left: limits::EMITTED,
             steps_left: limits::PROGRESS_STEPS,
             dropped: 0,
@@ -78,11 +83,13 @@ impl Messages {
         for mut line in text.lines().filter(|line| !line.trim().is_empty()) {
             while !line.is_empty() {
                 let (piece, rest) = line.split_at(cut(line, PRINTED).len());
-                let Some(left) = self.log_left.checked_sub(stream.len() + piece.len()) else {
+                let left = self.log_left.checked_sub(stream.len() + piece.len());
+                let (Some(left), 1..) = (left, self.lines_left) else {
                     self.sink.log(Severity::Info, &format!("{stream}: the rest is left out"));
                     return;
                 };
                 self.log_left = left;
+                self.lines_left -= 1;
                 self.sink.log(Severity::Info, &format!("{stream}: {piece}"));
                 line = rest;
             }
@@ -117,4 +124,36 @@ fn charge(left: &mut usize, dropped: &mut u64, text: &str, max: usize) -> String
     *left -= kept.len();
     *dropped += (text.len() - kept.len()) as u64;
     kept.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::*;
+    use std::sync::Mutex;
+
+    /// The messages of a log.
+    #[derive(Default)]
+    struct Log(Mutex<Vec<String>>);
+
+    impl Sink for Log {
+        fn log(&self, _: Severity, message: &str) {
+            self.0.lock().unwrap().push(message.to_owned());
+        }
+        fn progress(&self, _: Progress) {}
+        fn emit(&self, _: &str) {}
+    }
+
+    #[test]
+    fn printed_lines_are_bounded_in_number() {
+        let log = Arc::new(Log::default());
+        let mut messages = Messages::new(log.clone(), CancellationToken::new());
+        messages.log_printed("stdout", &"a\n".repeat(PRINTED_LINES));
+        assert_eq!(log.0.lock().unwrap().len(), PRINTED_LINES);
+        messages.log_printed("stderr", &"b\n".repeat(100_000));
+        let log = log.0.lock().unwrap();
+        assert_eq!(log.len(), PRINTED_LINES + 1);
+        assert_eq!(log.last().map(String::as_str), Some("stderr: the rest is left out"));
+    }
 }
