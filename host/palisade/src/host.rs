@@ -337,8 +337,9 @@ impl Host {
     /// Runs [`rescan`](Self::rescan) on a separate thread whenever a plugin location has changed.
     /// The thread compares the metadata of the files every 500 ms. After a difference it waits
     /// until nothing has changed for 100 ms, for at most one second. `on_rescan` is called on that
-    /// thread with each result that has changes. Watching ends when the returned value or this host
-    /// is dropped.
+    /// thread with each result that has changes. Another thread watches the
+    /// [approvals](HostBuilder::approvals) in the same way, so that a revocation does not wait for
+    /// the compilation of a file. Watching ends when the returned value or this host is dropped.
     ///
     /// # Errors
     ///

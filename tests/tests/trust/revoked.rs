@@ -2,7 +2,7 @@
 
 use crate::{approve, host, lock, plugin, program};
 use palisade::confirm::{Answer, ConfirmationRequest, Confirmer, Unavailable};
-use palisade::plugins::Shipped;
+use palisade::plugins::{Approvals, NotApproved, Plugin, PluginApproval, PluginBytes, Shipped};
 use palisade::policy::{Mode, Policy};
 use palisade::{BoxFuture, CacheMode, Call, CallId, Host, SideEffects, ToolOutput};
 use palisade_tests::World;
@@ -12,7 +12,9 @@ use palisade_tests::native::{StopSignal, Waiting};
 use palisade_trust::{Keys, LockedPlugins, Review};
 use serde_json::json;
 use std::fs;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -152,4 +154,68 @@ fn answer_after_a_revocation_allows_nothing() {
     let error = result.error().unwrap();
     assert_eq!(error.class().as_str(), "permission_denied", "{result:?}");
     assert!(format!("{:?}", error.reason()).contains("is not approved"), "{result:?}");
+}
+
+/// Approvals of which the question about the file `slow` takes until the test goes on, as its
+/// compilation would.
+struct Blocking {
+    own: LockedPlugins,
+    asked: Mutex<Sender<()>>,
+    goes_on: Mutex<Receiver<()>>,
+}
+
+impl Approvals for Blocking {
+    fn scan_begins(&self) {
+        self.own.scan_begins();
+    }
+
+    fn check_bytes(&self, bytes: &PluginBytes<'_>) -> Result<(), NotApproved> {
+        if bytes.name == "slow" {
+            self.asked.lock().unwrap().send(()).unwrap();
+            let _ = self.goes_on.lock().unwrap().recv();
+        }
+        self.own.check_bytes(bytes)
+    }
+
+    fn of(&self, plugin: &Plugin) -> PluginApproval {
+        self.own.of(plugin)
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        self.own.files()
+    }
+}
+
+#[test]
+fn revocation_does_not_wait_for_a_file_that_compiles() {
+    let world = World::new();
+    world.install("git", &plugin("look").build());
+    approve(&world);
+    let ((ask, asked), (go_on, goes_on)) = (channel(), channel());
+    let own = LockedPlugins::open(lock(&world)).unwrap();
+    let approvals = Blocking { own, asked: Mutex::new(ask), goes_on: Mutex::new(goes_on) };
+    let host = Host::builder()
+        .workspace(world.root())
+        .shipped(Shipped::LeftOut)
+        .plugins(world.plugins())
+        .approvals(Arc::new(approvals))
+        .cache(CacheMode::Directory(cache()))
+        .build()
+        .unwrap();
+    let (tell, told) = channel();
+    let watch = host.watch(move |rescan| {
+        let removed = rescan.removed.iter().map(|plugin| plugin.name().to_owned());
+        tell.send(removed.collect::<Vec<_>>()).unwrap();
+    });
+    let _watch = watch.unwrap();
+    world.install("slow", &plugin("slow").build());
+    asked.recv().unwrap();
+    let _ = program(&world, &["revoke", "git"]).run().exits_with(0);
+    assert_eq!(told.recv_timeout(Duration::from_secs(60)).unwrap(), ["git"]);
+    assert!(!host.registry().has("look"));
+    drop(go_on);
+    assert_eq!(told.recv_timeout(Duration::from_secs(60)).unwrap(), [""; 0]);
+    assert!(!host.registry().has("look"), "the scan began before the revocation");
+    let rejected = host.rejected();
+    assert!(rejected.iter().any(|it| it.file.contains("slow")), "{rejected:?}");
 }

@@ -4,10 +4,12 @@
 mod claims;
 mod compile;
 mod cores;
+mod file_update;
 mod optimize;
 mod optimizer;
 mod progress;
 mod rescan;
+mod retract;
 mod settle;
 mod slot;
 mod slot_changes;
@@ -184,6 +186,16 @@ impl Loading {
         move || {
             let work = work.upgrade().filter(|work| !work.cancel.is_cancelled())?;
             Some(catch_unwind(AssertUnwindSafe(|| work.judge_again())).unwrap_or_default())
+        }
+    }
+
+    /// Returns a function that takes out the plugins whose approval is gone, without a wait for a
+    /// scan, as [`weak_rescan`](Self::weak_rescan).
+    pub(super) fn weak_retract(&self) -> impl Fn() -> Option<Rescan> + Send + 'static {
+        let work = Arc::downgrade(&self.0);
+        move || {
+            let work = work.upgrade().filter(|work| !work.cancel.is_cancelled())?;
+            Some(catch_unwind(AssertUnwindSafe(|| work.retract())).unwrap_or_default())
         }
     }
 

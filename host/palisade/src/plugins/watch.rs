@@ -13,6 +13,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ const MAX_QUIET_PERIODS: u32 = 10;
 /// A watch of the plugin locations. It ends when it or its host is dropped; a scan in progress is
 /// cancelled only by the host.
 #[derive(Debug)]
-pub struct Watch(#[allow(dead_code, reason = "its drop stops the thread")] StopHandle);
+pub struct Watch(#[allow(dead_code, reason = "its drop stops the threads")] Vec<StopHandle>);
 
 /// The reason why plugins cannot be watched.
 #[derive(Debug, thiserror::Error)]
@@ -63,21 +64,39 @@ impl Watch {
         rescan: impl Fn() -> Option<Rescan> + Send + 'static,
         on_rescan: OnRescan,
     ) -> Result<Self, WatchError> {
-        let (stop_handle, stop_signal) = stop_channel();
-        let closed = loading.closed();
-        let wait = move |time| {
-            if closed.is_cancelled() { ControlFlow::Break(()) } else { stop_signal.wait(time) }
-        };
-        let scan = move || {
-            if let Some(rescan) = rescan().filter(|rescan| !rescan.is_empty()) {
-                notify(&on_rescan, &rescan);
-            }
-        };
-        Builder::new().name("palisade-watch".to_owned()).spawn(move || {
-            let _ = watch(take, wait, scan);
-        })?;
-        Ok(Self(stop_handle))
+        let on_rescan = Arc::new(Mutex::new(on_rescan));
+        let mut threads = vec![start(loading, take, rescan, on_rescan.clone())?];
+        let approvals = loading.approval_files();
+        if !approvals.is_empty() {
+            // A scan may compile files for minutes, and a revocation does not wait for it.
+            let take = move || Snapshot::of_files(&approvals);
+            threads.push(start(loading, take, loading.weak_retract(), on_rescan)?);
+        }
+        Ok(Self(threads))
     }
+}
+
+/// Starts a thread that scans after every difference of two snapshots.
+fn start(
+    loading: &Loading,
+    take: impl Fn() -> Snapshot + Send + 'static,
+    rescan: impl Fn() -> Option<Rescan> + Send + 'static,
+    on_rescan: Arc<Mutex<OnRescan>>,
+) -> Result<StopHandle, WatchError> {
+    let (stop_handle, stop_signal) = stop_channel();
+    let closed = loading.closed();
+    let wait = move |time| {
+        if closed.is_cancelled() { ControlFlow::Break(()) } else { stop_signal.wait(time) }
+    };
+    let scan = move || {
+        if let Some(rescan) = rescan().filter(|rescan| !rescan.is_empty()) {
+            notify(&on_rescan.lock().unwrap_or_else(PoisonError::into_inner), &rescan);
+        }
+    };
+    Builder::new().name("palisade-watch".to_owned()).spawn(move || {
+        let _ = watch(take, wait, scan);
+    })?;
+    Ok(stop_handle)
 }
 
 /// Calls the callback. A panic in it costs only this notification.

@@ -32,12 +32,13 @@ impl LiveGrants {
     /// Reads the grants again. If they cannot be read, no plugin has any: what a person has taken
     /// back must not go on.
     fn read_again(&self) {
+        // Held from here on, so that an older state never takes the place of a newer one.
+        let mut held = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let read = read_silently(&self.common).and_then(|file| entries(&self.common, &file));
         let entries = read.unwrap_or_else(|failure| {
             output::note(&format!("no plugin has a grant now: {failure}"));
             Vec::new()
         });
-        let mut held = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         if *held == entries {
             return;
         }

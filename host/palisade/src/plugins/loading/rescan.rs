@@ -3,6 +3,7 @@
 
 use super::claims::check_offer;
 use super::cores;
+use super::file_update::FileUpdate;
 use super::slot::{Latest, Slot};
 use super::slot_changes::note_changes;
 use super::work::{Work, catch_panic, lock};
@@ -11,13 +12,9 @@ use crate::plugins::changes::Rescan;
 use crate::plugins::plugin::{Plugin, is_same_code};
 use crate::plugins::rejected::{Cause, RegistrationError, Rejected};
 use crate::plugins::{reserved, scan};
-use crate::registry::{ClaimOutcome, NameClaim};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-
-/// The end of a rejection's reason if the previous plugin stays.
-const STAYS: &str = "; the one loaded before stays";
 
 /// A file with its previous state.
 struct Job {
@@ -30,8 +27,6 @@ struct Job {
 struct Jobs {
     /// The current files, in order.
     jobs: Vec<Job>,
-    /// The slots of removed files.
-    gone: Vec<Slot>,
     /// The directories that cannot be read.
     lost: Vec<Rejected>,
 }
@@ -100,17 +95,20 @@ impl Work {
             treatment: Treatment::Judge,
         });
         let lost = lock(&self.lost).clone();
-        self.register_files(Jobs { jobs: jobs.collect(), gone: Vec::new(), lost })
+        self.register_files(Jobs { jobs: jobs.collect(), lost })
     }
 
     /// Registers the state of the files in one step.
     fn register_files(&self, jobs: Jobs) -> Rescan {
-        let Jobs { jobs, gone, lost } = jobs;
+        let Jobs { jobs, lost } = jobs;
         *lock(&self.namesakes) = scan::namesakes(jobs.iter().map(|job| &job.candidate));
         let latest = self.all_latest(&jobs);
         if self.cancel.is_cancelled() {
             return Rescan::default();
         }
+        let _settling = lock(&self.settling);
+        let (jobs, gone) = self.with_present_slots(jobs);
+        let latest = self.with_present_approvals(&jobs, latest);
         let slots = self.exchange(jobs, latest, &gone);
         let mut rescan = Rescan::default();
         for (before, after) in &slots {
@@ -162,7 +160,7 @@ impl Work {
             candidate,
             treatment: Treatment::Scan,
         }));
-        Jobs { jobs, gone: before.0.into_values().flatten().collect(), lost }
+        Jobs { jobs, lost }
     }
 
     fn before(&self) -> Before {
@@ -173,6 +171,24 @@ impl Work {
             }
         }
         before
+    }
+
+    /// Updates the previous state of the files, since approvals may have been revoked while files
+    /// were compiled. Returns that of removed files as well.
+    fn with_present_slots(&self, mut jobs: Vec<Job>) -> (Vec<Job>, Vec<Slot>) {
+        let mut before = self.before();
+        for job in &mut jobs {
+            job.before = job.candidate.path().and_then(|path| before.take(path));
+        }
+        (jobs, before.0.into_values().flatten().collect())
+    }
+
+    /// Asks for the approvals again: those of before the compilation may have been revoked since.
+    fn with_present_approvals(&self, jobs: &[Job], latest: Vec<Latest>) -> Vec<Latest> {
+        self.task.approvals.scan_begins();
+        let jobs = jobs.iter().zip(latest);
+        let renewed = jobs.map(|(job, latest)| self.renewed(&job.candidate, latest));
+        renewed.collect()
     }
 
     fn all_latest(&self, jobs: &[Job]) -> Vec<Latest> {
@@ -241,9 +257,15 @@ impl Work {
         }
     }
 
+    /// Updates the source and the approval of the plugin.
+    pub(super) fn renewed(&self, candidate: &Candidate, latest: Latest) -> Latest {
+        let plugin = latest.plugin.map(|plugin| self.with_source(candidate, plugin));
+        Latest { plugin, ..latest }
+    }
+
     /// Updates a plugin's source and approval: another file may have gained or lost the same name,
     /// and the approvals may have changed.
-    fn with_source(&self, candidate: &Candidate, plugin: Plugin) -> Plugin {
+    pub(super) fn with_source(&self, candidate: &Candidate, plugin: Plugin) -> Plugin {
         let approval = self.task.approval(&plugin);
         let source = self.source(candidate, &approval);
         match plugin.source == source && plugin.approval == approval {
@@ -330,60 +352,6 @@ impl Work {
             progress.of = of;
             !rescan.is_empty()
         });
-    }
-}
-
-/// The new and the previous state of a file.
-struct FileUpdate {
-    candidate: Candidate,
-    before: Option<Slot>,
-    latest: Latest,
-    /// The new plugin, or the reason why there is none.
-    new: Result<Plugin, RegistrationError>,
-    /// The previous plugin, if it can stay.
-    standing: Option<Plugin>,
-    /// The reason why the previous plugin cannot stay.
-    lost: Option<String>,
-}
-
-impl FileUpdate {
-    fn stays(&self) -> bool {
-        matches!((&self.new, &self.standing), (Ok(new), Some(standing)) if is_same_code(new, standing))
-    }
-
-    fn plugins(&self) -> impl Iterator<Item = &Plugin> {
-        self.new.iter().filter(|_| !self.stays()).chain(&self.standing)
-    }
-
-    /// Returns the claims of the file, the new plugin first.
-    fn claims(&self) -> Vec<NameClaim<'_>> {
-        let new =
-            self.new.iter().filter(|_| !self.stays()).map(|plugin| NameClaim::New(&plugin.tools));
-        new.chain(self.standing.iter().map(|plugin| NameClaim::Standing(&plugin.tools))).collect()
-    }
-
-    fn end(self, outcome: &ClaimOutcome) -> (Option<Slot>, Slot) {
-        let standing = outcome.granted.and_then(|number| self.plugins().nth(number)).cloned();
-        let reason = match &self.new {
-            Err(reason) => Some(reason.clone()),
-            Ok(new) if standing.as_ref().is_some_and(|standing| is_same_code(new, standing)) => {
-                None
-            }
-            Ok(_) => outcome.refused.first().map(RegistrationError::name_taken),
-        };
-        let nameless = outcome.refused.last().filter(|_| self.standing.is_some() && !self.stays());
-        let end = match (&standing, self.lost.clone().or(nameless.map(ToString::to_string))) {
-            (Some(_), _) => STAYS.to_owned(),
-            (None, Some(lost)) => format!("; the one loaded before cannot stay: {lost}"),
-            (None, None) => String::new(),
-        };
-        let file = self.candidate.file();
-        let rejected = reason.map(|RegistrationError { reason, cause }| Rejected {
-            file,
-            reason: reason + &end,
-            cause,
-        });
-        (self.before, Slot { candidate: self.candidate, latest: self.latest, standing, rejected })
     }
 }
 

@@ -23,6 +23,8 @@ impl Work {
             }
         };
         let _settling = lock(&self.settling);
+        // The approval may have been revoked since the plugin was made.
+        let latest = self.renewed(candidate, latest);
         let registered = match &latest.plugin {
             Ok(plugin) => {
                 plugin.check_offered().and_then(|()| self.register(index, candidate, plugin))
