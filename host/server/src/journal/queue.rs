@@ -1,12 +1,13 @@
 //! The records that wait to be written, bounded in number and in bytes. Nothing that adds a record
-//! waits for the disk, unless it asks for the record's commit.
+//! waits for the disk, unless it asks for the record's commit. Each session has a share of the
+//! bytes, so that a flood of one loses no record of another.
 
 use super::error::JournalError;
 use super::ids::CallKey;
 use super::record::{CallEnded, Importance, Outcome, Record};
 use super::time::Timestamp;
-use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, oneshot};
 
@@ -97,6 +98,8 @@ pub(super) struct Queue {
 struct State {
     entries: VecDeque<Entry>,
     bytes: usize,
+    /// The bytes of each session.
+    bytes_of: HashMap<Arc<str>, usize>,
     /// The entries whose commit a task waits for.
     awaited: usize,
     lost: Lost,
@@ -227,14 +230,21 @@ impl State {
             _ => 4,
         };
         let bytes = record.bytes();
+        let free = (BYTES / 4 * quarters).saturating_sub(self.bytes);
+        let session = record.session();
+        // A session has at most as much as it leaves free, as in the pools of calls.
+        let own = session.as_ref().and_then(|session| self.bytes_of.get(session));
+        let own = own.map_or(0, |own| own + bytes);
         // A record that is larger than its part is admitted alone.
         let fits = self.entries.is_empty()
-            || self.bytes + bytes <= BYTES / 4 * quarters
-                && self.entries.len() < RECORDS / 4 * quarters;
+            || bytes.max(own) <= free && self.entries.len() < RECORDS / 4 * quarters;
         if self.closed || !fits {
             return Err((record, waiter));
         }
         self.bytes += bytes;
+        if let Some(session) = session {
+            *self.bytes_of.entry(session).or_default() += bytes;
+        }
         self.awaited += usize::from(waiter.is_some());
         self.entries.push_back(Entry::Record(record, waiter));
         Ok(())
@@ -256,6 +266,16 @@ impl State {
         }
     }
 
+    /// Gives back the bytes that a record has of its session's share.
+    fn release(&mut self, record: &Record) {
+        let Some(session) = record.session() else { return };
+        let Some(own) = self.bytes_of.get_mut(&session) else { return };
+        *own = own.saturating_sub(record.bytes());
+        if *own == 0 {
+            self.bytes_of.remove(&session);
+        }
+    }
+
     fn is_urgent(&self) -> bool {
         self.awaited > 0 || self.closed || self.entries.len() >= BATCH
     }
@@ -267,6 +287,7 @@ impl State {
             match entry {
                 Entry::Record(record, waiter) => {
                     self.bytes = self.bytes.saturating_sub(record.bytes());
+                    self.release(record);
                     self.awaited -= usize::from(waiter.is_some());
                 }
                 _ => self.awaited -= 1,

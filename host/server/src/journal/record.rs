@@ -224,6 +224,19 @@ pub struct PluginSeen {
 }
 
 impl Record {
+    /// Returns the session that the record belongs to.
+    pub(super) fn session(&self) -> Option<Arc<str>> {
+        match self {
+            Self::Event(event) => event.session_id.clone(),
+            Self::SessionOpened(session) => Some(session.id.clone()),
+            Self::SessionClosed { id, .. } => Some(id.clone()),
+            Self::CallStarted(start) => start.call.session_id.clone(),
+            Self::CallEnded(end) => end.call.session_id.clone(),
+            Self::ConfirmationRequested(question) => question.call.session_id.clone(),
+            Self::ConfirmationResolved(_) | Self::PluginSeen(_) => None,
+        }
+    }
+
     /// Returns the memory of the record in bytes.
     pub(super) fn bytes(&self) -> usize {
         size_of::<Self>()

@@ -1,5 +1,6 @@
 //! Removal of the oldest records, by age and by size. It happens in steps, each a short transaction
-//! of the writer between two batches, so that no record waits for it longer than for a batch.
+//! of the writer between two batches: one, or while the file is full as many as make room for what
+//! the last batch has added.
 //!
 //! If the file is full, calls that changed nothing go first: nobody can push the record of a change
 //! out of the journal by calls that are refused, or that only read.
@@ -9,7 +10,7 @@ use super::settings::JournalSettings;
 use super::time::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Result, TransactionBehavior, params};
 
-/// The most events of a step: more than a batch adds.
+/// The most events of a step.
 const EVENTS: i64 = 1_024;
 /// The most calls of a step. Each may have some 200 KiB.
 const CALLS: i64 = 64;

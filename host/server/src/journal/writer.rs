@@ -93,6 +93,9 @@ pub(super) struct Writer {
     pub(super) settings: JournalSettings,
     in_place: InPlace,
     recent: Recent,
+    /// The used bytes of the file after the last removal. A file that was fuller before is made
+    /// smaller in steps between the batches.
+    kept: u64,
 }
 
 /// Closes the journal when the writer ends, even by a panic: nobody waits for a dead writer.
@@ -114,7 +117,7 @@ impl Writer {
         shared: Arc<Shared>,
         settings: JournalSettings,
     ) -> Self {
-        Self { conn, shared, settings, in_place, recent: Recent::default() }
+        Self { conn, shared, settings, in_place, recent: Recent::default(), kept: u64::MAX }
     }
 
     /// Writes until the queue is closed and empty.
@@ -219,19 +222,24 @@ impl Writer {
         }
     }
 
-    /// Removes some old records, if there are any.
+    /// Removes some old records, if there are any. If the file is full, it is no fuller afterwards
+    /// than before the batch: a batch may add more than a step removes.
     fn prune(&mut self) -> Step {
-        let step = retention::step(&mut self.conn, &self.settings, Timestamp::now());
-        match step {
-            Ok((step, bytes)) => {
-                self.shared.status.set_bytes(bytes);
-                step
-            }
-            Err(error) => {
-                if !self.shared.status.is_failing() {
-                    tracing::warn!(%error, "old records could not be removed");
+        loop {
+            match retention::step(&mut self.conn, &self.settings, Timestamp::now()) {
+                Ok((step, bytes)) => {
+                    self.shared.status.set_bytes(bytes);
+                    if step == Step::Done || bytes <= self.kept.max(self.settings.full_at()) {
+                        self.kept = bytes;
+                        return step;
+                    }
                 }
-                Step::Done
+                Err(error) => {
+                    if !self.shared.status.is_failing() {
+                        tracing::warn!(%error, "old records could not be removed");
+                    }
+                    return Step::Done;
+                }
             }
         }
     }

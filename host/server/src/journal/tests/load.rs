@@ -113,3 +113,29 @@ async fn record_larger_than_the_queue_is_stored_when_nothing_waits() {
     journal.commit(event(&"x".repeat(10 << 20))).await.unwrap();
     assert_eq!(journal.newest().borrow().get(), 1);
 }
+
+#[tokio::test]
+async fn flood_of_one_session_loses_no_record_of_another() {
+    let journal = temporary();
+    let held = hold(&journal);
+    let line = "x".repeat(100_000);
+    let of_session = |session: &str, line: &str| {
+        let session_id = Some(session.into());
+        Record::Event(NewEvent { session_id, ..new_event(line) })
+    };
+    for _ in 0..200 {
+        journal.record(of_session("flood", &line));
+    }
+    let before = journal.health().lost_events;
+    assert!(before > 100, "{before}");
+    for _ in 0..10 {
+        journal.record(of_session("other", &line));
+    }
+    assert_eq!(journal.health().lost_events, before, "the other session has a part of its own");
+    held.send(()).unwrap();
+    journal.flush().await;
+    // What was written has left its share.
+    journal.record(of_session("flood", &line));
+    journal.flush().await;
+    assert_eq!(journal.health().lost_events, before);
+}

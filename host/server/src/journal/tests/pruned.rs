@@ -62,6 +62,52 @@ async fn old_call_that_runs_is_kept() {
 }
 
 #[tokio::test]
+async fn file_stays_within_its_size_under_a_flood() {
+    let journal = Journal::temporary(small()).unwrap();
+    let mut largest = 0;
+    for number in 0..6_000 {
+        let (key, id) = (journal.next_call(), number.to_string());
+        let Record::CallEnded(mut end) = ended(facts(key, &id), Outcome::Succeeded) else {
+            unreachable!("`ended` makes an end");
+        };
+        end.output = text(&"y".repeat(8_000));
+        journal.record(Record::CallEnded(end));
+        // Each batch is as long as it may be.
+        if number % 500 == 0 {
+            journal.flush().await;
+            largest = largest.max(file_bytes(&journal));
+        }
+    }
+    assert!(largest <= small().max_bytes + (16 << 20), "{largest} bytes of 48 MB");
+}
+
+#[tokio::test]
+async fn large_records_after_small_ones_stay_within_the_size() {
+    let journal = Journal::temporary(small()).unwrap();
+    for _ in 0..16_000 {
+        journal.record(event(&"x".repeat(200)));
+        if journal.health().waiting > 10_000 {
+            journal.flush().await;
+        }
+    }
+    journal.flush().await;
+    let mut largest = 0;
+    for number in 0..300 {
+        let (key, id) = (journal.next_call(), number.to_string());
+        let Record::CallEnded(mut end) = ended(facts(key, &id), Outcome::Succeeded) else {
+            unreachable!("`ended` makes an end");
+        };
+        end.output = text(&"y".repeat(200_000));
+        journal.record(Record::CallEnded(end));
+        if number % 30 == 0 {
+            journal.flush().await;
+            largest = largest.max(file_bytes(&journal));
+        }
+    }
+    assert!(largest <= small().max_bytes + (24 << 20), "{largest} bytes of 60 MB");
+}
+
+#[tokio::test]
 async fn file_stays_within_its_size_and_keeps_the_newest() {
     let journal = Journal::temporary(small()).unwrap();
     let mut largest = 0;
