@@ -1,7 +1,7 @@
 //! Removes `null` members from inputs under a strict schema, where `null` stands for an absent
 //! member.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
@@ -23,6 +23,7 @@ pub fn drop_absent(schema: &Value, input: &mut Value) {
         resolved: HashMap::new(),
         nullable: HashMap::new(),
         absent: HashMap::new(),
+        required: HashMap::new(),
     }
     .visit(schema, input);
 }
@@ -37,6 +38,9 @@ struct NullRemoval<'s> {
     nullable: HashMap<*const Value, bool>,
     /// True if `null` stands for the absence of a property.
     absent: HashMap<*const Value, bool>,
+    /// The names that a list of required members has. Both the list and the properties that are
+    /// looked up in it may be long.
+    required: HashMap<*const Value, HashSet<&'s str>>,
 }
 
 impl<'s> NullRemoval<'s> {
@@ -67,7 +71,7 @@ impl<'s> NullRemoval<'s> {
 
     fn null_means_absent(
         &mut self,
-        schema: &Map<String, Value>,
+        schema: &'s Map<String, Value>,
         name: &str,
         property: &'s Value,
     ) -> bool {
@@ -75,11 +79,17 @@ impl<'s> NullRemoval<'s> {
         if let Some(means_absent) = self.absent.get(&address) {
             return *means_absent;
         }
-        let required = schema.get("required").and_then(Value::as_array);
-        let is_required = required.is_some_and(|required| required.iter().any(|one| one == name));
-        let means_absent = !is_required && !self.accepts_null(property, 0);
+        let means_absent = !self.requires(schema, name) && !self.accepts_null(property, 0);
         self.absent.insert(address, means_absent);
         means_absent
+    }
+
+    fn requires(&mut self, schema: &'s Map<String, Value>, name: &str) -> bool {
+        let Some(required) = schema.get("required") else { return false };
+        let names = self.required.entry(std::ptr::from_ref(required)).or_insert_with(|| {
+            required.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+        });
+        names.contains(name)
     }
 
     /// Returns true if a schema accepts `null`, or if that is unclear: validation then reports the
