@@ -73,9 +73,11 @@ fn is_deceptive(c: char) -> bool {
 }
 
 /// Returns whether fonts render a character as nothing, or as the blank Braille pattern. Excludes
-/// the selectors of [`is_selector`], which depend on context.
+/// the selectors of [`is_selector`], which depend on context. The controls of Egyptian hieroglyphs
+/// and the filler of the Khitan script are not among those that Unicode lists as ignorable.
 fn is_invisible(c: char) -> bool {
-    c == '\u{2800}' || (is_ignorable(c) && !matches!(c, '\u{fe0e}' | '\u{fe0f}'))
+    matches!(c, '\u{2800}' | '\u{13430}'..='\u{1343f}' | '\u{16fe4}')
+        || (is_ignorable(c) && !matches!(c, '\u{fe0e}' | '\u{fe0f}'))
 }
 
 /// Returns whether a character is a `Default_Ignorable_Code_Point` of Unicode: direction marks,
