@@ -1,4 +1,5 @@
-//! Splits long bulk memory instructions into slices before compilation.
+//! Splits long bulk memory instructions into slices before compilation, and interrupts long straight
+//! code with checks of the epoch.
 //!
 //! The engine checks the epoch once per bulk instruction, so a `memory.fill` of 100 MiB could not
 //! be interrupted. Here, each instruction whose length may exceed a slice of 256 KiB gets a second
@@ -19,6 +20,7 @@ mod layout;
 mod module;
 mod sections;
 mod slow_path;
+mod straight_code;
 #[cfg(test)]
 mod tests;
 
@@ -31,9 +33,10 @@ use wasmparser::Parser;
 
 /// The version of the rewriting. Cached code of another version is not used, so every change of the
 /// output needs a new one.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 
-/// The bytes of a component without long bulk memory instructions. Only such bytes are compiled.
+/// The bytes of a component without long bulk memory instructions and long straight code. Only such
+/// bytes are compiled.
 pub(super) struct Sliced<'a>(Cow<'a, [u8]>);
 
 impl<'a> Sliced<'a> {

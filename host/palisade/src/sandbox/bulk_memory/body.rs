@@ -4,6 +4,7 @@ use super::error::SliceError;
 use super::layout::Layout;
 use super::sections::{Change, Writer};
 use super::slow_path::{Bulk, SLICE, SlowPaths};
+use super::straight_code::{Due, StraightCode};
 use std::ops::Range;
 use wasm_encoder::{BlockType, Instruction, ValType};
 use wasmparser::{FunctionBody, Operator};
@@ -16,24 +17,35 @@ pub(super) fn rewrite(
     slow_paths: &mut SlowPaths,
     out: &mut Writer,
 ) -> Result<Change, SliceError> {
-    let found = long_instructions(body, layout)?;
-    if found.is_empty() {
+    let edits = edits(body, layout)?;
+    if edits.is_empty() {
         out.length(body.as_bytes().len())?;
         out.raw(body.as_bytes());
         return Ok(Change::None);
     }
     let locals = Locals::of(body, parameters)?;
     let mut inner = Writer::default();
-    inner.number(locals.groups.checked_add(1).ok_or(SliceError::TooLarge)?);
-    inner.raw(part(body, locals.range.clone()));
-    inner.number(1);
-    inner.encode(&ValType::I32);
-    let mut done = locals.range.end;
-    for (bulk, range) in found {
+    let mut done = body.range().start;
+    if edits.iter().any(|(edit, _)| matches!(edit, Edit::Slice(_))) {
+        inner.number(locals.groups.checked_add(1).ok_or(SliceError::TooLarge)?);
+        inner.raw(part(body, locals.range.clone()));
+        inner.number(1);
+        inner.encode(&ValType::I32);
+        done = locals.range.end;
+    }
+    for (edit, range) in edits {
         inner.raw(part(body, done..range.start));
         done = range.end;
-        let function = slow_paths.function(bulk)?;
-        branch(locals.count, layout.next_type()?, function, part(body, range), &mut inner);
+        match edit {
+            Edit::Slice(bulk) => {
+                let function = slow_paths.function(bulk)?;
+                branch(locals.count, layout.next_type()?, function, part(body, range), &mut inner);
+            }
+            Edit::Check => {
+                inner.encode(&Instruction::Loop(BlockType::Empty));
+                inner.encode(&Instruction::End);
+            }
+        }
     }
     inner.raw(part(body, done..body.range().end));
     let inner = inner.into_bytes();
@@ -55,22 +67,48 @@ fn branch(length: u32, ty: u32, slow_path: u32, instruction: &[u8], out: &mut Wr
     out.encode(&Instruction::End);
 }
 
-/// Returns the instructions whose length may exceed a slice, each with its place.
-fn long_instructions(
+/// A change of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Edit {
+    /// The instruction gets a second path.
+    Slice(Bulk),
+    /// An empty loop is inserted, at whose head the engine checks the epoch.
+    Check,
+}
+
+/// Returns the changes of a body, each with the place that it replaces.
+fn edits(
     body: &FunctionBody<'_>,
     layout: &Layout<'_>,
-) -> Result<Vec<(Bulk, Range<usize>)>, SliceError> {
+) -> Result<Vec<(Edit, Range<usize>)>, SliceError> {
     let mut found = Vec::new();
     let mut operators = body.get_operators_reader()?;
     let mut is_short = false;
+    let (mut straight, mut has_calls) = (StraightCode::new(), false);
     while !operators.eof() {
         let (operator, start) = operators.read_with_offset()?;
+        if straight.count(&operator)? == Due::Now {
+            found.push((Edit::Check, start..start));
+        }
+        has_calls |= is_call(&operator);
         if !is_short && let Some(bulk) = bulk(&operator, layout) {
-            found.push((bulk, start..operators.original_position()));
+            found.push((Edit::Slice(bulk), start..operators.original_position()));
         }
         is_short = matches!(operator, Operator::I32Const { value } if value as u32 <= SLICE);
     }
+    if !has_calls {
+        // The head of the function is checked at each call.
+        found.retain(|(edit, _)| *edit != Edit::Check);
+    }
     Ok(found)
+}
+
+/// Returns whether the code behind an operator runs after another function has returned.
+fn is_call(operator: &Operator<'_>) -> bool {
+    matches!(
+        operator,
+        Operator::Call { .. } | Operator::CallIndirect { .. } | Operator::CallRef { .. }
+    )
 }
 
 /// Returns the kind of an operator, if its length may exceed a slice for any operands.

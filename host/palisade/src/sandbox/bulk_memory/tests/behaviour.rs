@@ -160,3 +160,46 @@ fn short_instruction_takes_no_slow_path() {
         assert_eq!(original.checks(), sliced.checks(), "{name}");
     }
 }
+
+/// Returns a module whose function calls itself, and then runs this code.
+fn recursion(then: &str, code: &str) -> Vec<u8> {
+    binary(&format!(
+        "(module (global $g (mut i32) (i32.const 0)) (func $f (export \"f\") (param i32 i32 i32)
+         (if (local.get 0) (then {then})) {code}))"
+    ))
+}
+
+const AGAIN: &str = "(call $f (i32.sub (local.get 0) (i32.const 1)) (i32.const 0) (i32.const 0))";
+/// Two operators, after which the global is not zero.
+const STRAIGHT: &str = "(global.set $g (i32.const 1))";
+
+#[test]
+fn epoch_is_checked_in_the_straight_code_behind_a_call() {
+    let straight = STRAIGHT.repeat(500);
+    let mut running = Running::new(&engine(), &rewritten(&recursion(AGAIN, &straight)));
+    assert!(running.call("f", [99, 0, 0]));
+    // At the head of each call, and once in its 1,000 operators.
+    assert_eq!(running.checks(), 100 * (1 + 1));
+    let alone = recursion("nop", &straight);
+    assert!(super::module::rewritten(&alone).unwrap().is_none(), "it calls no function");
+}
+
+#[test]
+fn no_branch_leads_around_the_checks() {
+    for detour in [
+        "(if (global.get $g) (then) (else (loop)))",
+        "(if (i32.eqz (global.get $g)) (then (loop)))",
+        "(block (br 0) (loop))",
+        "(block (br_table 0 0 (global.get $g)) (loop))",
+        "(block $out (br_if $out (global.get $g)) (loop))",
+    ] {
+        let nops = "nop ".repeat(200);
+        for code in [detour.to_owned(), detour.replace("(loop)", &nops)] {
+            let code = format!("{}{code}", STRAIGHT.repeat(120)).repeat(8);
+            let mut running = Running::new(&engine(), &rewritten(&recursion(AGAIN, &code)));
+            assert!(running.call("f", [9, 0, 0]));
+            // 1,920 operators run beside the detours.
+            assert!(running.checks() >= 10 * (1 + 3), "{detour}");
+        }
+    }
+}

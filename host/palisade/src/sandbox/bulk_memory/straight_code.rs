@@ -1,0 +1,126 @@
+//! The length of the code that a function can run without a check of the epoch, on any way through
+//! it: a branch may lead around a check, and a loop that never runs has none.
+
+use super::error::SliceError;
+use wasmparser::Operator;
+
+/// The most operators of a function with calls between two checks of the epoch. The engine checks it
+/// at the head of each function and of each loop, and not when a call returns: without more checks,
+/// the returns from a recursion would run as much straight code as the recursion is deep and the
+/// function long. A guest's stack has room for some 16,000 frames.
+pub(super) const MOST: usize = 512;
+
+/// Whether a check has to be inserted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Due {
+    /// Before the operator.
+    Now,
+    /// Not here.
+    Later,
+}
+
+/// The operators since the last check.
+pub(super) struct StraightCode {
+    /// The most on any way to this place.
+    now: usize,
+    /// The blocks around this place, the function first.
+    blocks: Vec<Block>,
+}
+
+/// A block, loop or `if`.
+#[derive(Default)]
+struct Block {
+    /// A branch to a loop leads to its head, which is a check.
+    is_loop: bool,
+    /// The most operators at a branch to its end.
+    at_end: usize,
+    /// The most operators at an `if` whose `else` has not come.
+    at_else: usize,
+}
+
+impl StraightCode {
+    /// Begins at the head of a function, which is a check.
+    pub(super) fn new() -> Self {
+        Self { now: 0, blocks: vec![Block::default()] }
+    }
+
+    /// Counts an operator, and says whether a check has to come before it.
+    pub(super) fn count(&mut self, operator: &Operator<'_>) -> Result<Due, SliceError> {
+        let is_loop = matches!(operator, Operator::Loop { .. });
+        let due = if !is_loop && self.now >= MOST { Due::Now } else { Due::Later };
+        self.now = match (is_loop, due) {
+            (true, _) => 0,
+            (false, Due::Now) => 1,
+            (false, Due::Later) => self.now + 1,
+        };
+        match operator {
+            Operator::Loop { .. } => self.enter(Block { is_loop, ..Block::default() }),
+            Operator::Block { .. } => self.enter(Block::default()),
+            Operator::If { .. } => {
+                self.enter(Block { at_else: self.now, ..Block::default() });
+            }
+            Operator::TryTable { .. } => self.enter_try(),
+            Operator::Else => self.begin_else(),
+            Operator::End => self.leave(),
+            Operator::Br { relative_depth } => {
+                self.branch(*relative_depth);
+                self.now = 0;
+            }
+            Operator::BrTable { targets } => {
+                for target in targets.targets() {
+                    self.branch(target?);
+                }
+                self.branch(targets.default());
+                self.now = 0;
+            }
+            Operator::BrIf { relative_depth }
+            | Operator::BrOnNull { relative_depth }
+            | Operator::BrOnNonNull { relative_depth }
+            | Operator::BrOnCast { relative_depth, .. }
+            | Operator::BrOnCastFail { relative_depth, .. } => self.branch(*relative_depth),
+            // Nothing runs behind these.
+            Operator::Return
+            | Operator::Unreachable
+            | Operator::ReturnCall { .. }
+            | Operator::ReturnCallIndirect { .. } => self.now = 0,
+            _ => {}
+        }
+        Ok(due)
+    }
+
+    fn enter(&mut self, block: Block) {
+        self.blocks.push(block);
+    }
+
+    /// The engine has no exceptions. If it had, each operator inside could lead to any block.
+    fn enter_try(&mut self) {
+        for block in &mut self.blocks {
+            block.at_end = MOST;
+        }
+        self.enter(Block { at_end: MOST, ..Block::default() });
+    }
+
+    fn begin_else(&mut self) {
+        if let Some(block) = self.blocks.last_mut() {
+            block.at_end = block.at_end.max(self.now);
+            self.now = std::mem::take(&mut block.at_else);
+        }
+    }
+
+    fn leave(&mut self) {
+        if let Some(block) = self.blocks.pop() {
+            self.now = self.now.max(block.at_end).max(block.at_else);
+        }
+    }
+
+    /// Carries the operators to the place that a branch leads to.
+    fn branch(&mut self, depth: u32) {
+        let index = usize::try_from(depth)
+            .ok()
+            .and_then(|depth| self.blocks.len().checked_sub(1)?.checked_sub(depth));
+        let block = index.and_then(|index| self.blocks.get_mut(index));
+        if let Some(block) = block.filter(|block| !block.is_loop) {
+            block.at_end = block.at_end.max(self.now);
+        }
+    }
+}
