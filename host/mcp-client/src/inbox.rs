@@ -158,7 +158,7 @@ impl Inbox {
             let fault = inbox.fault.clone();
             let turn = LONG_MESSAGES.acquire().await.ok();
             let taken = tokio::task::spawn_blocking(move || {
-                // Also if nobody waits for it any more.
+                // Held until the message is read, even if the connection has dropped the future.
                 let _turn = turn;
                 inbox.take_here(&text, place)
             });

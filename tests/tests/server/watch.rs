@@ -123,8 +123,8 @@ fn question_that_was_open_before_is_asked_when_it_comes() {
     assert_eq!(call.join().unwrap()["success"], true);
 }
 
-/// The output is a pipe that nobody reads: the command stops reading the stream as well, so that
-/// the server is the one that drops events, and not this command's memory that holds them.
+/// Backpressure: when no process reads the output pipe, the command stops reading the event stream.
+/// The server then drops events, and the command's memory does not grow.
 #[test]
 fn unread_output_stops_the_stream() {
     const MOST: usize = 64;

@@ -1,5 +1,5 @@
-//! Splits long bulk memory instructions into slices before compilation, and interrupts long straight
-//! code with checks of the epoch.
+//! Splits long bulk memory instructions into slices before compilation, and inserts checks of the
+//! epoch into long straight code.
 //!
 //! The engine checks the epoch once per bulk instruction, so a `memory.fill` of 100 MiB could not
 //! be interrupted. Here, each instruction whose length may exceed a slice of 256 KiB gets a second

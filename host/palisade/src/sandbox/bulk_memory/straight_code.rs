@@ -4,10 +4,11 @@
 use super::error::SliceError;
 use wasmparser::Operator;
 
-/// The most operators of a function with calls between two checks of the epoch. The engine checks it
-/// at the head of each function and of each loop, and not when a call returns: without more checks,
-/// the returns from a recursion would run as much straight code as the recursion is deep and the
-/// function long. A guest's stack has room for some 16,000 frames.
+/// The most operators of a function with calls between two checks of the epoch.
+///
+/// The engine checks the epoch at the head of each function and of each loop, but not when a call
+/// returns. A recursion of some 16,000 frames, which fit a guest's stack, would otherwise run the
+/// straight code behind its calls 16,000 times without a check.
 pub(super) const MOST: usize = 512;
 
 /// Whether a check has to be inserted.

@@ -134,7 +134,7 @@ async fn flood_of_one_session_loses_no_record_of_another() {
     assert_eq!(journal.health().lost_events, before, "the other session has a part of its own");
     held.send(()).unwrap();
     journal.flush().await;
-    // What was written has left its share.
+    // Written records free the share of their session.
     journal.record(of_session("flood", &line));
     journal.flush().await;
     assert_eq!(journal.health().lost_events, before);
