@@ -1,6 +1,8 @@
 //! Measures what an author waits for and gets in each language: the build of a new project, its
 //! first answer, a call, and the size of the plugin.
 
+mod extism;
+
 use crate::report::{self, Series, shown, size};
 use crate::spawned;
 use crate::world::World;
@@ -38,6 +40,7 @@ pub(crate) fn run(world: &World) {
             Err(why) => report::skipped(name, &why),
         }
     }
+    extism::run();
 }
 
 /// Finds the toolchain of a language, or says what is missing.
