@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use palisade::plugins::LoadStep;
+use palisade::plugins::{Approvals, LoadStep, NotApproved, Plugin, PluginApproval, PluginBytes};
 use palisade::{
     CacheMode, Host, HostBuilder, json,
     plugins::Shipped,
@@ -86,9 +86,7 @@ fn cached_plugins_are_ready_and_only_changed_ones_compile() {
     block_on(host.wait_until_loaded());
     assert_eq!(host.registry().tool_names(), ["a", "b", "changed"]);
     assert_eq!(told.try_iter().count(), 3);
-    let compiled = |plugin: &palisade::plugins::Plugin| {
-        plugin.freshness() == palisade::sandbox::Freshness::Compiled
-    };
+    let compiled = |plugin: &Plugin| plugin.freshness() == palisade::sandbox::Freshness::Compiled;
     let compiled: Vec<_> = host
         .plugins()
         .into_iter()
@@ -274,6 +272,35 @@ fn call_does_not_wait_for_a_previously_failed_file() {
     ran.stderr_contains(&[
         "a-slow.wasm stands before that, is not compiled, and may take the name",
     ]);
+}
+
+/// Approves every plugin except for the file of this name.
+struct AllBut(&'static str);
+
+impl Approvals for AllBut {
+    fn of(&self, _: &Plugin) -> PluginApproval {
+        PluginApproval::Approved
+    }
+
+    fn refusal_of_bytes(&self, bytes: &PluginBytes<'_>) -> Option<NotApproved> {
+        (bytes.name == self.0).then(|| NotApproved::new("it is new", "approve it"))
+    }
+}
+
+#[test]
+fn call_does_not_wait_for_a_file_without_approval() {
+    let world = World::new();
+    world.install("good", &Wat::new(Told { class: 2, ..Told::new("good") }).build());
+    drop(builder(&world).build().unwrap());
+    let endless = Wat::new(Told::new("endless")).definitions("(loop (br 0)) unreachable");
+    world.install("a-endless", &endless.build());
+    let waiting = |approvals: AllBut| {
+        let host = builder(&world).approvals(Arc::new(approvals)).build_for("good").unwrap();
+        assert!(host.registry().has("good"));
+        host.compiling().into_iter().map(|compiling| compiling.plugin).collect::<Vec<_>>()
+    };
+    assert_eq!(waiting(AllBut("a-endless")), ["a-endless"]);
+    assert!(waiting(AllBut("another")).is_empty(), "an approved file could take the name");
 }
 
 #[test]

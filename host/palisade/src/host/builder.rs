@@ -374,8 +374,8 @@ impl HostBuilder {
 
     /// Like [`build`](Self::build), but loads only what a call of this tool needs: the shipped
     /// plugin or first file with the tool, and earlier files, which could claim its name. Some of
-    /// those stay uncompiled: files that an earlier run did not finish, and all if the tool is
-    /// cached and of class none or read. See [`Host::compiling`].
+    /// those stay uncompiled: files without approval, files that an earlier run did not finish, and
+    /// all if the tool is cached and of class none or read. See [`Host::compiling`].
     ///
     /// # Errors
     ///

@@ -16,14 +16,15 @@ use crate::tool::{Definition, SideEffects};
 enum Scope {
     /// All that may have the tool, because it has no known owner.
     All,
-    /// Those before this index, except for candidates that an earlier run did not finish.
+    /// Those before this index, except for candidates that an earlier run did not finish, and for
+    /// those without approval, which take no name.
     Before(usize),
 }
 
 impl Work {
     /// Compiles the files that may have these tools, until no earlier file can take a tool from its
-    /// owner. Two kinds of files are skipped: those that an earlier run did not finish, and those
-    /// before a cached plugin whose tool is read-only.
+    /// owner. Three kinds of files are skipped: those that an earlier run did not finish, those
+    /// without approval, and those before a cached plugin whose tool is read-only.
     pub(super) fn compile_for(&self, tools: &[&str]) {
         let _turn = lock(&self.turn);
         let mut goes_on = true;
@@ -58,9 +59,11 @@ impl Work {
         move |index, candidate| {
             let is_within = |scope: &Scope| match scope {
                 Scope::All => true,
-                Scope::Before(owner) => index < *owner && !last.contains(&index),
+                Scope::Before(owner) => {
+                    index < *owner && !last.contains(&index) && !self.is_refused(candidate)
+                }
             };
-            scopes.iter().any(|(tool, scope)| is_within(scope) && self.may_have(candidate, tool))
+            scopes.iter().any(|(tool, scope)| self.may_have(candidate, tool) && is_within(scope))
         }
     }
 
