@@ -1,12 +1,13 @@
 //! The records that wait to be written, bounded in number and in bytes. Nothing that adds a record
 //! waits for the disk, unless it asks for the record's commit. Each session has a share of the
-//! bytes, so that a flood of one loses no record of another.
+//! bytes, and of the next transaction where commits are awaited, so that a flood of one neither
+//! loses a record of another nor delays its commit.
 
 use super::error::JournalError;
 use super::ids::CallKey;
 use super::record::{CallEnded, Importance, Outcome, Record};
 use super::time::Timestamp;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, oneshot};
@@ -32,6 +33,18 @@ pub(super) enum Entry {
     /// A test does something on the writer's thread.
     #[cfg(test)]
     Run(Box<dyn FnOnce(&rusqlite::Connection) + Send>),
+}
+
+impl Entry {
+    /// Returns the session of a record, which is `None` for a record of none.
+    fn session(&self) -> Option<Option<Arc<str>>> {
+        match self {
+            Self::Record(record, _) => Some(record.session()),
+            Self::Flush(_) => None,
+            #[cfg(test)]
+            Self::Run(_) => None,
+        }
+    }
 }
 
 /// The end of a call whose record did not fit or could not be written. Without it the call would
@@ -280,7 +293,32 @@ impl State {
         self.awaited > 0 || self.closed || self.entries.len() >= BATCH
     }
 
+    /// Moves records of the sessions whose commits are awaited to the front: up to half of a batch
+    /// in all, an equal number of each session, and the records of a session stay in their order.
+    fn advance_awaited(&mut self) {
+        if self.awaited == 0 || self.entries.len() <= BATCH {
+            return;
+        }
+        let is_awaited = |entry: &&Entry| matches!(entry, Entry::Record(_, Some(_)));
+        let sessions: HashSet<Option<Arc<str>>> =
+            self.entries.iter().filter(is_awaited).filter_map(Entry::session).collect();
+        let share = (BATCH / 2).checked_div(sessions.len()).unwrap_or(0).max(1);
+        let mut left: HashMap<_, usize> =
+            sessions.into_iter().map(|session| (session, share)).collect();
+        let mut is_first = |entry: &Entry| {
+            let left = entry.session().and_then(|session| left.get_mut(&session));
+            let left = left.filter(|left| **left > 0);
+            left.map(|left| *left -= 1).is_some()
+        };
+        let all = std::mem::take(&mut self.entries);
+        let (mut entries, rest): (VecDeque<Entry>, VecDeque<Entry>) =
+            all.into_iter().partition(|entry| is_first(entry));
+        entries.extend(rest);
+        self.entries = entries;
+    }
+
     fn batch(&mut self) -> Batch {
+        self.advance_awaited();
         let taken = self.entries.len().min(BATCH);
         let entries: Vec<Entry> = self.entries.drain(..taken).collect();
         for entry in &entries {

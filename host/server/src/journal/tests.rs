@@ -16,7 +16,7 @@ mod reopened;
 mod system_calls;
 
 use super::file::temporary_directory;
-use super::queue::Entry;
+use super::queue::{BATCH, Entry};
 use super::{
     Body, CallEnded, CallFacts, CallFilter, CallKey, CallRef, CallStarted, CallState, EventFilter,
     EventId, Importance, Journal, JournalSettings, NewEvent, Outcome, Record, SessionOpened,

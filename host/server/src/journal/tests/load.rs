@@ -7,6 +7,11 @@ fn chatter(line: &str) -> Record {
     Record::Event(NewEvent { importance: Importance::Chatter, ..new_event(line) })
 }
 
+fn of_session(session: &str, line: &str) -> Record {
+    let session_id = Some(session.into());
+    Record::Event(NewEvent { session_id, ..new_event(line) })
+}
+
 #[tokio::test]
 async fn lost_events_are_counted_and_said() {
     let journal = temporary();
@@ -119,10 +124,6 @@ async fn flood_of_one_session_loses_no_record_of_another() {
     let journal = temporary();
     let held = hold(&journal);
     let line = "x".repeat(100_000);
-    let of_session = |session: &str, line: &str| {
-        let session_id = Some(session.into());
-        Record::Event(NewEvent { session_id, ..new_event(line) })
-    };
     for _ in 0..200 {
         journal.record(of_session("flood", &line));
     }
@@ -138,4 +139,33 @@ async fn flood_of_one_session_loses_no_record_of_another() {
     journal.record(of_session("flood", &line));
     journal.flush().await;
     assert_eq!(journal.health().lost_events, before);
+}
+
+#[tokio::test]
+async fn flood_of_one_session_delays_no_commit_of_another() {
+    let journal = temporary();
+    let held = hold(&journal);
+    let commit = |session: &str| {
+        let (journal, record) = (journal.clone(), of_session(session, "committed"));
+        tokio::spawn(async move { journal.commit(record).await })
+    };
+    for _ in 0..4_000 {
+        journal.record(of_session("flood", "1"));
+    }
+    journal.record(of_session("other", "first"));
+    let commits = [commit("flood"), commit("other")];
+    while journal.health().waiting < 4_003 {
+        tokio::task::yield_now().await;
+    }
+    held.send(()).unwrap();
+    for commit in commits {
+        commit.await.unwrap().unwrap();
+    }
+    journal.flush().await;
+    let all = read_all(&journal, &EventFilter::default()).await;
+    let of_other: Vec<usize> =
+        (0..all.len()).filter(|at| all[*at].session_id.as_deref() == Some("other")).collect();
+    assert!(of_other[1] < BATCH, "{of_other:?}");
+    assert_eq!(&*all[of_other[0]].line, "first", "the records of a session stay in order");
+    assert_eq!(&*all[4_002].line, "committed", "the flood's own commit is behind its records");
 }
