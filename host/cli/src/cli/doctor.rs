@@ -230,7 +230,10 @@ fn reason(error: &dyn std::error::Error) -> String {
 fn address_space() -> Check {
     let (state, found) = match palisade::internal::address_space_limit() {
         None => (State::Good, "unlimited".to_owned()),
-        Some(bytes) => (State::Fair, bytesize::ByteSize(bytes).display().iec().to_string()),
+        Some(bytes) => {
+            let bytes = bytesize::ByteSize(bytes).display().iec();
+            (State::Fair, format!("{bytes}, the smaller one of `ulimit -v` and `ulimit -d`"))
+        }
     };
     Check {
         name: "address space",

@@ -15,10 +15,10 @@ const HOST_ROOM: usize = 64 << 20;
 /// [`HOST_ROOM`] must cover that as well.
 const UNASKED: u64 = 128 << 10;
 
-/// The limits of the kernel on what a process maps, each with the field of `/proc/self/statm` that
-/// counts towards it (proc_pid_statm(5)): all of it (`ulimit -v`), and private memory that can be
-/// written (`ulimit -d`; the field also has the stack).
-const LIMITED: [(Resource, usize); 2] = [(Resource::As, 0), (Resource::Data, 5)];
+/// The limits of the kernel on what a process maps, each with the line of `/proc/self/status` that
+/// counts towards it (proc_pid_status(5)): all of it (`ulimit -v`), and private memory that can be
+/// written (`ulimit -d`).
+const LIMITED: [(Resource, &str); 2] = [(Resource::As, "VmSize:"), (Resource::Data, "VmData:")];
 
 /// Bytes granted to all accounts and possibly not allocated yet. The lock makes a check and its
 /// grant one step.
@@ -102,17 +102,15 @@ fn is_free(bytes: u64) -> bool {
 /// A trial reservation would tell as well, but could take the last room for a moment: a small
 /// allocation on another thread then fails and aborts the process.
 fn free() -> Option<u64> {
-    let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let mut fields = pages.split_ascii_whitespace().map(|field| field.parse::<u64>().ok());
-    let fields: [Option<u64>; 6] = std::array::from_fn(|_| fields.next().flatten());
-    let page = rustix::param::page_size() as u64;
-    let free = |limit: Option<u64>, field: usize| {
-        limit.map(|limit| {
-            Some(limit.saturating_sub(fields.get(field)?.as_ref()?.checked_mul(page)?))
-        })
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let held = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
     };
-    let free =
-        limits().into_iter().zip(LIMITED).filter_map(|(limit, (_, field))| free(limit, field));
+    let limited = limits().into_iter().zip(LIMITED);
+    let free = limited.filter_map(|(limit, (_, name))| {
+        limit.map(|limit| held(name).map(|held| limit.saturating_sub(held)))
+    });
     free.collect::<Option<Vec<u64>>>()?.into_iter().min()
 }
 
