@@ -1,6 +1,6 @@
 //! Opens files of the workspace after a check that they are regular.
 
-use super::place::{Place, check_permitted, check_readable};
+use super::place::{Place, check_permitted, check_readable, parent_of};
 use super::{FileError, HardLinks, ProtectedPaths, elided};
 use crate::workspace::{Inspected, LastLink, Opener, QUIETLY, is_the_kernels};
 use cap_std::fs::Dir;
@@ -27,8 +27,7 @@ pub(super) fn open_to_read(
         return Err(FileError::not_regular(path, "a directory"));
     };
     rules.check_private(&real.to_string_lossy()).map_err(|why| FileError::forbidden(path, why))?;
-    let above = real.parent().filter(|above| !above.as_os_str().is_empty());
-    let dir = above.map_or_else(|| root.try_clone(), |above| root.open_dir(above)).map_err(fail)?;
+    let dir = parent_of(root, &real).map_err(fail)?;
     check_readable(rules, &dir, name).map_err(|why| FileError::forbidden(path, why))?;
     not_the_kernels(path, &dir)?;
     let permitted = || check_permitted(rules, &dir, name);

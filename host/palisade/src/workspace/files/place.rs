@@ -233,6 +233,12 @@ fn real(root: &Dir, path: &Path, last: LastLink) -> Result<PathBuf, Unreal> {
     Ok(real(root, parent, LastLink::Follow)?.join(name))
 }
 
+/// Opens the directory above a resolved path, without following a link that has been swapped in.
+pub(super) fn parent_of(root: &Dir, real: &Path) -> io::Result<Dir> {
+    let mut parts = real.parent().into_iter().flat_map(Path::components);
+    parts.try_fold(root.try_clone()?, |dir, part| step(&dir, part))
+}
+
 fn step(dir: &Dir, part: Component<'_>) -> io::Result<Dir> {
     match part {
         Component::Normal(name) => enter(dir, name),
