@@ -52,6 +52,31 @@ fn returns_from_a_recursion_are_stopped_in_time() {
     was_stopped(&around(&case(&plugin).timeout(SHORT)));
 }
 
+/// A memory of zeros before the core module, so that the core module calls the host by itself.
+const LOG: &str = r#"(import "palisade:tool/host@0.1.0" (instance $host
+    (type $level' (enum "trace" "debug" "info" "warn" "error"))
+    (export "level" (type $level (eq $level')))
+    (export "log" (func (param "level" $level) (param "message" string)))))
+  (core module $zeros (memory (export "memory") 20))
+  (core instance $zeros (instantiate $zeros))
+  (core func $log (canon lower (func $host "log") (memory (core memory $zeros "memory"))))
+  (core instance $lowered (export "log" (func $log)))"#;
+
+#[test]
+fn host_calls_behind_the_returns_of_a_recursion_are_stopped_in_time() {
+    let long = "(call $log (i32.const 0) (i32.const 0) (i32.const 1000000))".repeat(100);
+    let plugin = raw()
+        .importing(LOG)
+        .core_importing(r#"(import "e" "log" (func $log (param i32 i32 i32)))"#)
+        .with(r#"(with "e" (instance $lowered))"#)
+        .execute("(call $deep (i32.const 1000)) unreachable")
+        .extra(&format!(
+            "(func $deep (param i32) \
+             (if (local.get 0) (then (call $deep (i32.sub (local.get 0) (i32.const 1))))) {long})"
+        ));
+    was_stopped(&around(&case(&plugin).timeout(SHORT)));
+}
+
 #[test]
 fn looping_start_function_counts_against_the_timeout() {
     was_stopped(&around_both(&case(&raw().starting("(loop (br 0))")).timeout(SHORT)));

@@ -4,7 +4,7 @@ use super::error::SliceError;
 use super::layout::Layout;
 use super::sections::{Change, Writer};
 use super::slow_path::{Bulk, SLICE, SlowPaths};
-use super::straight_code::{Due, StraightCode};
+use super::straight_code::{Due, StraightCode, cost};
 use std::ops::Range;
 use wasm_encoder::{BlockType, Instruction, ValType};
 use wasmparser::{FunctionBody, Operator};
@@ -87,10 +87,11 @@ fn edits(
     let (mut straight, mut has_calls) = (StraightCode::new(), false);
     while !operators.eof() {
         let (operator, start) = operators.read_with_offset()?;
-        if straight.count(&operator)? == Due::Now {
+        let cost = cost(&operator, layout.imported_functions);
+        if straight.count(&operator, cost)? == Due::Now {
             found.push((Edit::Check, start..start));
         }
-        has_calls |= is_call(&operator);
+        has_calls |= cost > 1 || matches!(operator, Operator::Call { .. });
         if !is_short && let Some(bulk) = bulk(&operator, layout) {
             found.push((Edit::Slice(bulk), start..operators.original_position()));
         }
@@ -101,14 +102,6 @@ fn edits(
         found.retain(|(edit, _)| *edit != Edit::Check);
     }
     Ok(found)
-}
-
-/// Returns whether the code behind an operator runs after another function has returned.
-fn is_call(operator: &Operator<'_>) -> bool {
-    matches!(
-        operator,
-        Operator::Call { .. } | Operator::CallIndirect { .. } | Operator::CallRef { .. }
-    )
 }
 
 /// Returns the kind of an operator, if its length may exceed a slice for any operands.

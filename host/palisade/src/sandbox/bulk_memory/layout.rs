@@ -12,7 +12,8 @@ use wasmparser::{
 pub(super) struct Layout<'a> {
     /// The number of parameters of each type, or `None` for a type that is no function type.
     types: Vec<Option<u32>>,
-    imported_functions: u32,
+    /// The number of imported functions, which have the lowest indices.
+    pub(super) imported_functions: u32,
     /// The type of each function that the module defines.
     functions: Vec<u32>,
     /// The size of each passive data segment. An active one is empty when code runs.

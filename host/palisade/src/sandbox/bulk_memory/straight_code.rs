@@ -1,4 +1,4 @@
-//! The length of the code that a function can run without a check of the epoch, on any way through
+//! The cost of the code that a function can run without a check of the epoch, on any way through
 //! it: a branch may lead around a check, and a loop that never runs has none.
 
 use super::error::SliceError;
@@ -6,10 +6,24 @@ use wasmparser::Operator;
 
 /// The most operators of a function with calls between two checks of the epoch.
 ///
-/// The engine checks the epoch at the head of each function and of each loop, but not when a call
-/// returns. A recursion of some 16,000 frames, which fit a guest's stack, would otherwise run the
-/// straight code behind its calls 16,000 times without a check.
+/// The engine checks the epoch at the head of each function and of each loop, and before each bulk
+/// instruction, but not when a call returns. A recursion of some 16,000 frames, which fit a guest's
+/// stack, would otherwise run the straight code behind its calls 16,000 times without a check.
 pub(super) const MOST: usize = 512;
+
+/// Returns the cost of an operator, in operators. One that the host carries out, or that may lead
+/// to the host without a check, has the whole cost, so that a check comes behind it: a call of the
+/// host takes up to a millisecond, and a recursion could make one in each of its frames.
+pub(super) fn cost(operator: &Operator<'_>, imported_functions: u32) -> usize {
+    match operator {
+        Operator::Call { function_index } if *function_index < imported_functions => MOST,
+        Operator::CallIndirect { .. }
+        | Operator::CallRef { .. }
+        | Operator::MemoryGrow { .. }
+        | Operator::TableGrow { .. } => MOST,
+        _ => 1,
+    }
+}
 
 /// Whether a check has to be inserted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +34,7 @@ pub(super) enum Due {
     Later,
 }
 
-/// The operators since the last check.
+/// The cost since the last check.
 pub(super) struct StraightCode {
     /// The most on any way to this place.
     now: usize,
@@ -45,14 +59,18 @@ impl StraightCode {
         Self { now: 0, blocks: vec![Block::default()] }
     }
 
-    /// Counts an operator, and says whether a check has to come before it.
-    pub(super) fn count(&mut self, operator: &Operator<'_>) -> Result<Due, SliceError> {
+    /// Counts an operator of this cost, and says whether a check has to come before it.
+    pub(super) fn count(
+        &mut self,
+        operator: &Operator<'_>,
+        cost: usize,
+    ) -> Result<Due, SliceError> {
         let is_loop = matches!(operator, Operator::Loop { .. });
         let due = if !is_loop && self.now >= MOST { Due::Now } else { Due::Later };
         self.now = match (is_loop, due) {
             (true, _) => 0,
-            (false, Due::Now) => 1,
-            (false, Due::Later) => self.now + 1,
+            (false, Due::Now) => cost,
+            (false, Due::Later) => self.now + cost,
         };
         match operator {
             Operator::Loop { .. } => self.enter(Block { is_loop, ..Block::default() }),

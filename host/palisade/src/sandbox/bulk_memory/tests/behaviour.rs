@@ -164,8 +164,8 @@ fn short_instruction_takes_no_slow_path() {
 /// Returns a module whose function calls itself, and then runs this code.
 fn recursion(then: &str, code: &str) -> Vec<u8> {
     binary(&format!(
-        "(module (global $g (mut i32) (i32.const 0)) (func $f (export \"f\") (param i32 i32 i32)
-         (if (local.get 0) (then {then})) {code}))"
+        "(module (memory 1) (table 1 funcref) (global $g (mut i32) (i32.const 0))
+         (func $f (export \"f\") (param i32 i32 i32) (if (local.get 0) (then {then})) {code}))"
     ))
 }
 
@@ -182,6 +182,35 @@ fn epoch_is_checked_in_the_straight_code_behind_a_call() {
     assert_eq!(running.checks(), 100 * (1 + 1));
     let alone = recursion("nop", &straight);
     assert!(super::module::rewritten(&alone).unwrap().is_none(), "it calls no function");
+}
+
+#[test]
+fn epoch_is_checked_behind_each_growth() {
+    for growth in
+        ["(drop (memory.grow (i32.const 0)))", "(drop (table.grow (ref.null func) (i32.const 0)))"]
+    {
+        let code = growth.repeat(3);
+        let mut running = Running::new(&engine(), &rewritten(&recursion(AGAIN, &code)));
+        assert!(running.call("f", [99, 0, 0]));
+        assert_eq!(running.checks(), 100 * (1 + 3), "{growth}");
+    }
+}
+
+#[test]
+fn epoch_is_checked_behind_each_call_that_may_reach_the_host() {
+    const CHECK: [u8; 3] = [0x03, 0x40, 0x0b];
+    let checks = |call: &str| {
+        let bytes = binary(&format!(
+            "(module (import \"a\" \"b\" (func $host)) (table 1 funcref) (func $own) (func {}))",
+            call.repeat(3)
+        ));
+        let rewritten = super::module::rewritten(&bytes).unwrap();
+        let code = rewritten.unwrap_or_default();
+        code.windows(3).filter(|window| *window == CHECK).count()
+    };
+    assert_eq!(checks("(call $host)"), 3);
+    assert_eq!(checks("(call_indirect (i32.const 0))"), 3);
+    assert_eq!(checks("(call $own)"), 0, "its head is a check");
 }
 
 #[test]
