@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 use wasmtime::component::ResourceTableError;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 use wasmtime_wasi::p2::{FsError, FsResult, StreamError};
@@ -117,7 +118,7 @@ pub(super) enum Fault {
     Code(ErrorCode),
     /// The operating system returned an error.
     #[error(transparent)]
-    Os(#[from] io::Error),
+    Os(io::Error),
     /// The guest used a handle that it does not own, or owns too many. This ends the call.
     #[error("{0}")]
     Trap(wasmtime::Error),
@@ -144,10 +145,25 @@ impl From<ResourceTableError> for Fault {
     }
 }
 
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        match Errno::from_io_error(&error) {
+            // All files that the process may open are open, in whichever calls.
+            Some(Errno::MFILE) => Exhausted::OpenFiles(process_files()).into(),
+            _ => Self::Os(error),
+        }
+    }
+}
+
 impl From<Errno> for Fault {
     fn from(errno: Errno) -> Self {
-        Self::Os(errno.into())
+        io::Error::from(errno).into()
     }
+}
+
+/// Returns the number of files that the process may open.
+fn process_files() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
 impl From<ErrorCode> for Fault {
@@ -183,9 +199,14 @@ impl Usage {
         match fault {
             Fault::Refused(refusal) => self.note_refusal(refusal.clone()),
             Fault::Exhausted(which) => self.note_exhausted(*which),
+            Fault::Os(error) if has_no_room(error) => self.note_full(),
             Fault::Code(_) | Fault::Os(_) | Fault::Trap(_) => {}
         }
     }
+}
+
+fn has_no_room(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// Returns the code that the guest sees. The inner error is a trap.
@@ -220,6 +241,13 @@ fn missing_code(error: &io::Error) -> Option<ErrorCode> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn process_without_a_free_descriptor_is_a_quota() {
+        let fault = Fault::from(Errno::MFILE);
+        assert!(matches!(fault, Fault::Exhausted(Exhausted::OpenFiles(1..))), "{fault:?}");
+        assert_eq!(code(fault).ok(), Some(ErrorCode::Quota));
+    }
 
     #[test]
     fn errno_codes_missing_in_wasmtime_are_mapped() {

@@ -123,6 +123,12 @@ impl Filesystem {
         self.refusal() == Some(&Refusal::Unmounted)
     }
 
+    /// Returns whether the mounted file system had no room for a write of the guest: it is full, or
+    /// a quota of its user is. Some standard libraries tell this as any other error of a stream.
+    pub fn is_full(&self) -> bool {
+        self.usage.is_full()
+    }
+
     /// Releases the mounted directory. Open files of the guest are released with its resource
     /// table.
     pub fn close(&mut self) {

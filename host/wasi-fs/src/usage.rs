@@ -1,6 +1,6 @@
 //! The usage of a file system by its guest: counters and the change log.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::budget::ResourceBudget;
@@ -17,6 +17,7 @@ pub(super) struct Usage {
     holes: AtomicU64,
     refusal: OnceLock<Refusal>,
     exhausted: OnceLock<Exhausted>,
+    full: AtomicBool,
     changes: Mutex<ChangeLog>,
     depth: u64,
     protected: Option<Arc<ProtectedPaths>>,
@@ -35,6 +36,7 @@ impl Usage {
             holes: AtomicU64::new(0),
             refusal: OnceLock::new(),
             exhausted: OnceLock::new(),
+            full: AtomicBool::new(false),
             changes: Mutex::new(ChangeLog::default()),
             depth: quotas.depth,
             protected,
@@ -217,6 +219,15 @@ impl Usage {
 
     pub(super) fn note_exhausted(&self, which: Exhausted) {
         let _ = self.exhausted.set(which);
+    }
+
+    /// Returns whether the mounted file system had no room for a write.
+    pub(super) fn is_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn note_full(&self) {
+        self.full.store(true, Ordering::Relaxed);
     }
 
     /// Changes the change log, and counts its memory in the budget.

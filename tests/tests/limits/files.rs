@@ -180,8 +180,10 @@ fn full_disk_is_reported() {
 
 #[test]
 fn filling_disk_ends_a_write_and_lists_its_changes() {
-    // The guest's standard library reports every failed stream as an I/O error.
     let Some(result) = on_a_small_disk("write", 2) else { return };
+    // The guest's standard library reports every failed stream as an I/O error.
+    let message = result["error"]["message"].as_str().unwrap();
+    assert!(message.contains("had no room for a write: it is full"), "{message}");
     assert_eq!(
         (&result["files_modified"], &result["usage"]["bytes_written"]),
         (&json!(["written"]), &json!(1 << 20))

@@ -24,6 +24,9 @@ use std::time::Duration;
 
 /// The maximum length of a guest's error message, in bytes.
 const MESSAGE: usize = 16 << 10;
+/// The explanation of a failure beside a full disk, which some standard libraries call an I/O error.
+const NO_ROOM: &str = "; the file system of the workspace had no room for a write: it is full, or \
+                       a quota of its user is used up";
 /// The bounds of the metadata of a definition or an output.
 pub(crate) const METADATA: JsonBounds = JsonBounds { bytes: 64 << 10, depth: 64, members: 10_000 };
 
@@ -132,7 +135,9 @@ fn tool_error(error: exported::ToolError, state: &State, class: SideEffects) -> 
             _ => ErrorKind::execution(ExecutionKind::PermissionDenied, message(&text)),
         },
         exported::ToolError::Failed(text) => {
-            ErrorKind::execution(ExecutionKind::Failed, message(&text))
+            let full = state.filesystem.is_full().then_some(NO_ROOM);
+            let message = message(&text) + full.unwrap_or_default();
+            ErrorKind::execution(ExecutionKind::Failed, message)
         }
         exported::ToolError::Cancelled => ErrorKind::execution(
             ExecutionKind::Cancelled,
