@@ -72,6 +72,14 @@ pub const MAX_VISITS: usize = 2_000;
 /// The maximum chain of such subschemas. Together with the depth of a value it bounds the stack of
 /// validation.
 pub const MAX_CHAIN: usize = 16;
+/// Returns the maximum length of the JSON pointers of all keywords together, given the length of
+/// the schema, both in bytes. A validator keeps the pointer of each keyword, and in a deep schema
+/// with long names these are a thousand times as long as the schema. In real schemas they are some
+/// three times as long.
+const fn max_pointers(length: usize) -> usize {
+    (32 << 10) + 32 * length
+}
+
 /// The maximum length of a pattern, in bytes.
 pub const MAX_PATTERN: usize = 4 << 10;
 /// The maximum compiled size of a pattern in one direction, in bytes.
@@ -108,6 +116,8 @@ struct Compiled {
     unseen: Unseen,
     /// The length of the compact text, in bytes.
     length: usize,
+    /// The memory of the validator, once it is built, in bytes.
+    validator_memory: u64,
     /// The maximum part of the schema that an error repeats, in bytes.
     quoted: u64,
     plan: Plan,
@@ -166,13 +176,14 @@ impl Schema {
         let length = bulk::refuse(&value)?;
         let dialect = Dialect::of(value.get("$schema"))
             .ok_or_else(|| SchemaError::Dialect { pointer: "/$schema".to_owned() })?;
-        let outline = Outline::read(&value, dialect)?;
+        let outline = Outline::read(&value, length, dialect)?;
         hidden::refuse(&value)?;
         let order = cost::children_first(&outline.nodes)?;
         let unseen = cost::check(&outline, &order)?;
         let patterns = pattern::check(&outline, &order, allowance)?;
         let plan = Plan::new(&outline)?;
         let quoted = explain::quoted(&value).saturating_add(patterns.translated);
+        let validator_memory = build::memory(&value, &outline);
         let validator = match building {
             Building::Now => OnceLock::from(Ok(Built::new(&value, &outline, dialect)?)),
             Building::AtFirstUse => OnceLock::new(),
@@ -184,6 +195,7 @@ impl Schema {
             patterns,
             unseen,
             length,
+            validator_memory,
             quoted,
             plan,
         })))
@@ -265,6 +277,13 @@ impl Schema {
         (self.0.patterns.count, self.0.patterns.together)
     }
 
+    /// Returns the memory of the validator without its patterns, in bytes, whether it is built or
+    /// not: an upper bound.
+    #[must_use]
+    pub fn validator_memory(&self) -> u64 {
+        self.0.validator_memory
+    }
+
     /// Returns the schema document.
     #[must_use]
     pub fn as_value(&self) -> &Value {
@@ -308,8 +327,8 @@ impl Schema {
     }
 
     fn built(&self) -> Result<&Built, &SchemaError> {
-        let Compiled { value, dialect, .. } = &*self.0;
-        let build = || Built::new(value, &Outline::read(value, *dialect)?, *dialect);
+        let Compiled { value, length, dialect, .. } = &*self.0;
+        let build = || Built::new(value, &Outline::read(value, *length, *dialect)?, *dialect);
         self.0.validator.get_or_init(build).as_ref()
     }
 

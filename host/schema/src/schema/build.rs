@@ -10,6 +10,10 @@ use super::matcher::{self, Matchers, PatternKeyword};
 use super::meter::Metered;
 use super::outline::Outline;
 use super::{multiple, pattern};
+use crate::json::footprint;
+
+/// The memory of one subschema in a validator, in bytes.
+const SUBSCHEMA: u64 = 256;
 
 /// The validator of a schema, and what differs in the document that it reads.
 pub(super) struct Built {
@@ -34,11 +38,20 @@ impl Built {
     /// Builds the validator of a schema that nobody has checked and that may be outside the
     /// accepted subset. Then the names in `patternProperties` stay as they are.
     pub(super) fn unreviewed(value: &Value, dialect: Dialect) -> Option<Validator<Metered>> {
-        match Outline::read(value, dialect) {
+        match Outline::read(value, value.to_string().len(), dialect) {
             Ok(outline) => Self::new(value, &outline, dialect).ok().map(|built| built.validator),
             Err(_) => build(value.clone(), dialect, matcher::of_text).ok(),
         }
     }
+}
+
+/// Returns the memory of a validator without its patterns, in bytes: an upper bound. Measured with
+/// a counting allocator for 23 shapes of schemas, from 2,000 empty subschemas to an `enum` of small
+/// objects. The validator copies values twice, and keeps the pointer of each keyword twice.
+pub(super) fn memory(value: &Value, outline: &Outline<'_>) -> u64 {
+    let subschemas = SUBSCHEMA.saturating_mul(outline.nodes.len() as u64);
+    let copies = footprint::of(value).saturating_add(outline.pointers as u64).saturating_mul(2);
+    copies.saturating_add(subschemas)
 }
 
 /// Builds a validator with `pattern` for the keyword of that name.

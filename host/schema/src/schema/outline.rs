@@ -12,7 +12,7 @@ use super::access::PathAccess;
 use super::error::SchemaError;
 use super::keyword::{Dialect, Reach, Shape, holds, looks};
 use super::pointer::{join, percent_decode};
-use super::{MAX_SUBSCHEMAS, WORKSPACE_PATH};
+use super::{MAX_SUBSCHEMAS, WORKSPACE_PATH, max_pointers};
 use crate::json::type_name;
 use crate::text::elided;
 use refused::{refuse_foreign, refuse_name};
@@ -58,6 +58,9 @@ pub(super) struct Outline<'v> {
     pub(super) patterns: Vec<PatternPlace<'v>>,
     /// Every `$ref`: the subschema that holds it, and the target.
     pub(super) references: Vec<(usize, &'v str)>,
+    /// The length of the JSON pointers of all keywords, in bytes.
+    pub(super) pointers: usize,
+    max_pointers: usize,
     dialect: Dialect,
     places: HashMap<String, usize>,
     anchors: HashMap<&'v str, usize>,
@@ -73,11 +76,18 @@ struct Applicator<'k, 'v> {
 }
 
 impl<'v> Outline<'v> {
-    /// Reads the document. The caller has bounded its depth.
-    pub(super) fn read(document: &'v Value, dialect: Dialect) -> Result<Self, SchemaError> {
+    /// Reads the document, whose compact text has this length in bytes. The caller has bounded its
+    /// depth.
+    pub(super) fn read(
+        document: &'v Value,
+        length: usize,
+        dialect: Dialect,
+    ) -> Result<Self, SchemaError> {
         let mut outline = Self {
             nodes: Vec::new(),
             patterns: Vec::new(),
+            pointers: 0,
+            max_pointers: max_pointers(length),
             dialect,
             references: Vec::new(),
             places: HashMap::new(),
@@ -117,6 +127,7 @@ impl<'v> Outline<'v> {
             self.dialect == Dialect::Draft07 && keywords.get("$ref").is_some_and(Value::is_string);
         for (keyword, value) in keywords {
             let place = join(pointer, keyword);
+            self.count_pointer(&place)?;
             refuse_foreign(keyword, value, &place, index == 0)?;
             self.note(index, keyword, value, &place, only_ref)?;
             let Some((shape, reach)) = holds(keyword, value, self.dialect) else { continue };
@@ -126,6 +137,19 @@ impl<'v> Outline<'v> {
         }
         if let Some(node) = self.nodes.get_mut(index).filter(|node| node.path.is_some()) {
             node.path = Some(PathAccess::of(keywords, pointer)?);
+        }
+        Ok(())
+    }
+
+    /// Counts the pointer of a keyword, which the validator keeps with the keyword.
+    fn count_pointer(&mut self, place: &str) -> Result<(), SchemaError> {
+        self.pointers = self.pointers.saturating_add(place.len());
+        if self.pointers > self.max_pointers {
+            return Err(SchemaError::TooMuch {
+                what: "too many bytes in the JSON pointers of its keywords",
+                max: self.max_pointers,
+                pointer: elided(place, 128),
+            });
         }
         Ok(())
     }

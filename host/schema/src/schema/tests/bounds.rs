@@ -245,3 +245,29 @@ fn lazy_and_eager_validators_agree() {
     }
     assert!(later.0.validator.get().is_some());
 }
+
+#[test]
+fn pointers_of_the_keywords_are_bounded() {
+    let nested = |depth: usize, members: usize| {
+        let members = (0..members).map(|number| format!(r#""{number}":{{"type":"string"}}"#));
+        let members = members.collect::<Vec<_>>().join(",");
+        let name = "~".repeat(255);
+        let open = format!(r#"{{"properties":{{"{name}":"#).repeat(depth);
+        format!(r#"{open}{{"properties":{{{members}}}}}{}"#, "}}".repeat(depth))
+    };
+    // The pointer of each of these keywords has 13 × 524 bytes.
+    assert!(Schema::parse_output(&nested(13, 10)).is_ok());
+    let refused = Schema::parse_output(&nested(13, 1_000)).unwrap_err().to_string();
+    assert!(refused.contains("too many bytes in the JSON pointers"), "{refused}");
+    assert!(Schema::parse_output(&nested(0, 1_900)).is_ok());
+}
+
+#[test]
+fn memory_of_the_validator_is_an_upper_bound_of_its_parts() {
+    let memory = |text: &str| Schema::parse_output(text).unwrap().validator_memory();
+    let many = vec!["{}"; 1_990].join(",");
+    // Measured: 415 KB, 27.1 MB.
+    assert!(memory(&format!(r#"{{"allOf":[{many}]}}"#)) > 415_000);
+    let values = vec![r#"{"":0}"#; 19_900].join(",");
+    assert!(memory(&format!(r#"{{"enum":[{values}]}}"#)) > 27_100_000);
+}
