@@ -9,6 +9,7 @@ mod call_account;
 mod charge;
 mod client_shares;
 mod counters;
+mod descriptions;
 
 pub(crate) use address_space::has_room;
 pub use address_space::{address_space_limit, fits_address_space};
@@ -19,3 +20,4 @@ pub use charge::Charge;
 pub use client_shares::ClientShares;
 pub use counters::Owed;
 pub(crate) use counters::{Counter, hold_always, release_always};
+pub(crate) use descriptions::{DescriptionMemory, DescriptionRoom, HeldDescription};

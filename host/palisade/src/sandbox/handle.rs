@@ -3,8 +3,10 @@
 use super::cache::Cache;
 use super::compile::Compiler;
 use super::engine::{Allocation, CodeTier, CompileStrategy, EngineError};
+use super::limits::Limits;
 use super::powers::{PluginPowers, Powers};
 use super::run::Runtime;
+use crate::execution::account::DescriptionRoom;
 use crate::tool::Digest;
 use std::fmt;
 use std::sync::Arc;
@@ -18,6 +20,8 @@ pub struct Sandbox {
     pub(super) cache: Cache,
     pub(super) compiler: Compiler,
     pub(super) strategy: CompileStrategy,
+    /// The memory for the descriptions of all plugins.
+    pub(super) descriptions: DescriptionRoom,
     powers: Option<Arc<dyn Powers>>,
 }
 
@@ -44,6 +48,7 @@ impl Sandbox {
             cache,
             compiler: Compiler::default(),
             strategy: CompileStrategy::default(),
+            descriptions: DescriptionRoom::within(Limits::default().total_memory),
             powers: None,
         })
     }
@@ -59,6 +64,13 @@ impl Sandbox {
     #[must_use]
     pub fn with_strategy(self, strategy: CompileStrategy) -> Self {
         Self { strategy, ..self }
+    }
+
+    /// Sets the memory of all calls, in bytes, half of which descriptions may take. Default: that of
+    /// [`Limits::default`].
+    #[must_use]
+    pub(crate) fn with_total_memory(self, total: u64) -> Self {
+        Self { descriptions: DescriptionRoom::within(total), ..self }
     }
 
     /// Sets the source of powers. Default: none.

@@ -41,6 +41,7 @@ impl HostBuilder {
         let sandbox = Sandbox::new(cache)?
             .with_compiler(self.compiler)
             .with_strategy(self.compile_strategy)
+            .with_total_memory(self.limits.total_memory)
             .with_powers(self.powers);
         let observer = self.observer.unwrap_or_else(|| Arc::new(|_| {}));
         let events = Events::new(self.subscribers);

@@ -19,14 +19,29 @@ pub(in crate::plugins) struct CandidateError {
 pub(in crate::plugins) enum Lacks {
     /// A grant alone: with it the candidate may be a plugin.
     Grant,
+    /// Room for its description beside those of the other plugins.
+    Room,
     /// Something that no operator can give it.
     Fitness,
 }
 
 impl CandidateError {
     pub(super) fn new(refused: &PluginRefused, digest: Digest) -> Self {
-        let lacks = if refused.lacks_grant() { Lacks::Grant } else { Lacks::Fitness };
+        let lacks = match refused {
+            PluginRefused::NoRoom { .. } => Lacks::Room,
+            refused if refused.lacks_grant() => Lacks::Grant,
+            _ => Lacks::Fitness,
+        };
         Self { reason: refused.to_string(), digest: Some(digest), lacks }
+    }
+
+    /// Returns the digest of the refused bytes, if the same bytes are refused again. Room for them
+    /// may be left later.
+    pub(in crate::plugins) fn lasting_digest(&self, known: Option<Digest>) -> Option<Digest> {
+        match self.lacks {
+            Lacks::Room => None,
+            Lacks::Grant | Lacks::Fitness => self.digest.or(known),
+        }
     }
 
     pub(in crate::plugins) fn not_approved(why: &NotApproved, digest: Digest) -> Self {

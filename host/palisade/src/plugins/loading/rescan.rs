@@ -251,7 +251,7 @@ impl Work {
             },
             Err(error) => {
                 let reason = self.task.rejection(&job.candidate, &error);
-                let digest = error.digest.or(Some(file_digest.digest));
+                let digest = error.lasting_digest(Some(file_digest.digest));
                 Latest { file_digest: Some(file_digest), digest, plugin: Err(reason) }
             }
         }

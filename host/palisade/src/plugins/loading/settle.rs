@@ -19,7 +19,11 @@ impl Work {
             Ok(prepared) => Latest::from_plugin(self.plugin(candidate, prepared)),
             Err(error) => {
                 let reason = self.task.rejection(candidate, &error);
-                Latest { file_digest: None, digest: error.digest, plugin: Err(reason) }
+                Latest {
+                    file_digest: None,
+                    digest: error.lasting_digest(None),
+                    plugin: Err(reason),
+                }
             }
         };
         let _settling = lock(&self.settling);

@@ -95,6 +95,16 @@ pub enum PluginRefused {
         /// The accepted memory, in bytes.
         bytes: u64,
     },
+    /// The descriptions of all plugins together take too much memory.
+    #[error(
+        "its description takes {bytes} bytes, with the copies for clients and the validators of its schemas; beside the other plugins {accepted} bytes are accepted, half of what is left of half of `limits.total_memory`"
+    )]
+    NoRoom {
+        /// The memory of the description, its copies and its validators, in bytes.
+        bytes: u64,
+        /// The accepted memory, in bytes.
+        accepted: u64,
+    },
     /// The schemas of all tools together have too many patterns.
     #[error(
         "the schemas of its tools have too many patterns, with `{keyword}` at `{pointer}` of the {schema} schema of `{tool}`; at most {count} patterns, {bytes} bytes when compiled, in total"

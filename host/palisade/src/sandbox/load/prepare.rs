@@ -8,7 +8,7 @@ use super::lazy_code::{ByteSource, LazyCode};
 use super::prepared::Prepared;
 use super::provenance::{Freshness, Trust};
 use crate::execution::OwnerShares;
-use crate::execution::account::Owed;
+use crate::execution::account::HeldDescription;
 use crate::sandbox::adapt::{World, package_docs};
 use crate::sandbox::description::Description;
 use crate::sandbox::guest_files::GuestFiles;
@@ -70,11 +70,12 @@ impl Sandbox {
         };
         let described = world.description_digest(digest);
         self.cache.keep_description(&self.runtime.engine, described, &description);
+        let held = self.held(source.trust, &definitions, &description.offer)?;
         let owner = OwnerShares::new(digest);
         Ok(Arc::new(Prepared {
             code: LazyCode::from_linked(linked, *tier, self.clone(), source, powers),
             digest,
-            description: held(&definitions, &description.offer),
+            description: held,
             definitions: with_reach(definitions, &imports),
             imports,
             documents: DocumentIndex::of(&description.offer),
@@ -128,13 +129,14 @@ impl Sandbox {
         freshness: Freshness,
     ) -> Option<Arc<Prepared>> {
         let definitions = checked(&description, Building::AtFirstUse).ok()?;
+        let held = self.held(source.trust, &definitions, &description.offer).ok()?;
         let owner = OwnerShares::new(digest);
         let powers = self.powers_of(digest);
         let imports = imports::check(description.imports, powers.as_deref()).ok()?;
         Some(Arc::new(Prepared {
             code: LazyCode::unloaded(self.clone(), source, powers),
             digest,
-            description: held(&definitions, &description.offer),
+            description: held,
             definitions: with_reach(definitions, &imports),
             imports,
             documents: DocumentIndex::of(&description.offer),
@@ -144,6 +146,22 @@ impl Sandbox {
             files: GuestFiles::new(&owner),
             owner,
         }))
+    }
+
+    /// Counts the memory of a description.
+    fn held(
+        &self,
+        trust: Trust,
+        definitions: &[Definition],
+        offer: &Offer,
+    ) -> Result<HeldDescription, PluginRefused> {
+        let memory = memory(definitions, offer);
+        match trust {
+            Trust::Embedded => Ok(HeldDescription::of_shipped(memory)),
+            Trust::Untrusted => self.descriptions.hold(memory).map_err(|no_room| {
+                PluginRefused::NoRoom { bytes: no_room.wanted, accepted: no_room.accepted }
+            }),
+        }
     }
 }
 
@@ -158,9 +176,4 @@ fn with_reach(definitions: Vec<Definition>, imports: &[Import]) -> Vec<Definitio
         true => definitions.into_iter().map(Definition::with_requests).collect(),
         false => definitions,
     }
-}
-
-/// Counts the memory of a description.
-fn held(definitions: &[Definition], offer: &Offer) -> Owed {
-    Owed::new(usize::try_from(memory(definitions, offer)).unwrap_or(usize::MAX))
 }

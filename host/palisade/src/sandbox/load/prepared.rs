@@ -4,7 +4,7 @@ use super::imports::{self, Import};
 use super::lazy_code::LazyCode;
 use super::provenance::Freshness;
 use crate::execution::OwnerShares;
-use crate::execution::account::Owed;
+use crate::execution::account::HeldDescription;
 use crate::sandbox::adapt::World;
 use crate::sandbox::description::LeftOut;
 use crate::sandbox::guest_files::GuestFiles;
@@ -26,7 +26,7 @@ pub struct Prepared {
     pub(crate) left_out: Vec<LeftOut>,
     /// The memory of the description, which counts for as long as the plugin is loaded.
     #[expect(dead_code, reason = "counts for as long as it lives")]
-    pub(crate) description: Owed,
+    pub(crate) description: HeldDescription,
     pub(crate) freshness: Freshness,
     /// The shares that all calls of the plugin use.
     pub(crate) owner: OwnerShares,

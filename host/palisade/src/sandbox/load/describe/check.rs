@@ -1,12 +1,13 @@
 //! The checks of a plugin's description, and its tools' definitions.
 
+use crate::execution::account::DescriptionMemory;
 use crate::sandbox::description::Description;
 use crate::sandbox::load::definition::{definition, pattern_allowance};
 use crate::sandbox::load::error::PluginRefused;
 use crate::tool::Definition;
 use crate::tool::json::footprint;
 use crate::tool::offer::Offer;
-use crate::tool::schema::Building;
+use crate::tool::schema::{Building, Schema};
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -53,23 +54,32 @@ pub(in crate::sandbox::load) fn checked(
     }
 }
 
-/// Returns the memory of a description, in bytes. A host holds it for as long as the plugin is
-/// loaded. What is offered has a bounded JSON form, and its texts are stored twice.
-pub(in crate::sandbox::load) fn memory(definitions: &[Definition], offer: &Offer) -> u64 {
-    let tool = |tool: &Definition| {
+/// Returns the memory of a description. A host holds it for as long as the plugin is loaded. What is
+/// offered has a bounded JSON form, and its texts are stored twice.
+pub(in crate::sandbox::load) fn memory(
+    definitions: &[Definition],
+    offer: &Offer,
+) -> DescriptionMemory {
+    let described = |tool: &Definition| {
         let texts = tool.description().len() + tool.title().map_or(0, str::len);
         size_of::<Definition>() as u64 + texts as u64 + parsed(tool)
     };
-    definitions.iter().map(tool).sum::<u64>() + 2 * offer.length() as u64
+    DescriptionMemory {
+        described: definitions.iter().map(described).sum::<u64>() + 2 * offer.length() as u64,
+        validators: definitions.iter().flat_map(schemas).map(Schema::validator_memory).sum(),
+    }
+}
+
+fn schemas(definition: &Definition) -> impl Iterator<Item = &Schema> {
+    std::iter::once(definition.input_schema()).chain(definition.output_schema())
 }
 
 /// Returns the memory of the parsed schemas and metadata of a tool, in bytes.
 fn parsed(definition: &Definition) -> u64 {
-    let schemas = std::iter::once(definition.input_schema()).chain(definition.output_schema());
-    let schemas: u64 = schemas.map(|schema| footprint::of(schema.as_value())).sum();
+    let schemas = schemas(definition).map(|schema| footprint::of(schema.as_value()));
     let metadata = definition.metadata().iter();
     let member = |(name, value): (&String, &Value)| {
         size_of::<(String, Value)>() as u64 + name.len() as u64 + footprint::of(value)
     };
-    schemas + metadata.map(member).sum::<u64>()
+    schemas.chain(metadata.map(member)).sum()
 }
