@@ -120,8 +120,12 @@ async fn texts_of(
     }
     let app = app.clone();
     let convert = move |budget: &dyn Budget| {
-        let text =
-            |tool: &Arc<Registered>| budget.check().map(|()| app.definitions.get(tool, form));
+        let text = |tool: &Arc<Registered>| {
+            budget.check()?;
+            let text = app.definitions.get(tool, form);
+            // Charged to the request, so that the texts of many tools end at its limit.
+            budget.reserve(text.length() as u64).map(|()| text)
+        };
         first_texts(&tools, most, text)
     };
     let converted = offload::in_turns_of(answer_turns(), account, convert).await;
@@ -154,7 +158,7 @@ async fn joined(
 ) -> Result<Answer, ApiError> {
     /// The text around one tool, and around all of them.
     const AROUND: usize = 256;
-    let lengths = texts.iter().map(|text| text.tool.len() + text.weakened.len() + 2);
+    let lengths = texts.iter().map(|text| text.length() + 2);
     let length = lengths.sum::<usize>() + AROUND;
     let own = account.clone();
     let answer = move || {

@@ -1,5 +1,5 @@
-//! The definitions of tools as JSON texts. Each tool is converted once in each form, and what is
-//! kept counts towards the memory of the process for as long as it is kept.
+//! The definitions of tools as JSON texts. Each tool is converted once in each form, as long as
+//! there is room for the texts, which count towards the memory of the process.
 
 use super::{ToolView, Weakened};
 use palisade::formats::{DefinitionView, Format, Strictness, export};
@@ -8,6 +8,10 @@ use palisade::registry::Registered;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// The most bytes of all texts that are kept. The texts of a few thousand ordinary tools in all
+/// forms have room; others are made again for each request.
+const KEPT: usize = 32 << 20;
 
 /// The form of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,6 +49,11 @@ impl ToolText {
         let memory = Owed::new(tool.len() + weakened.len());
         Self { tool, weakened, memory }
     }
+
+    /// Returns the length of both, in bytes.
+    pub(super) fn length(&self) -> usize {
+        self.tool.len() + self.weakened.len()
+    }
 }
 
 fn text(value: &impl Serialize) -> String {
@@ -56,7 +65,7 @@ fn text(value: &impl Serialize) -> String {
 
 type Kept = (Weak<Registered>, Arc<ToolText>);
 
-/// The texts of all tools that were asked for.
+/// The texts of the tools that were asked for.
 #[derive(Default)]
 pub(in crate::api) struct DefinitionTexts {
     /// By address, which is not used again while a weak reference exists.
@@ -78,7 +87,10 @@ impl DefinitionTexts {
         let text = Arc::new(ToolText::of(tool, form));
         let mut texts = self.lock();
         texts.retain(|_, (known, _)| known.strong_count() > 0);
-        texts.insert((address(tool), form), (Arc::downgrade(tool), text.clone()));
+        let kept: usize = texts.values().map(|(_, text)| text.length()).sum();
+        if kept + text.length() <= KEPT {
+            texts.insert((address(tool), form), (Arc::downgrade(tool), text.clone()));
+        }
         text
     }
 
