@@ -42,6 +42,9 @@ const MAX_UNASKED_BYTES: usize = 64 << 20;
 /// The longest message that is read on the thread of the connections, in bytes. A longer one takes
 /// so long that the other servers would notice.
 const IN_PLACE: usize = 16 << 10;
+/// The most bytes between two requests, without those of the responses, whose messages are read on
+/// that thread. Those of a server that goes on are read in turns, like long messages.
+const IN_PLACE_TOGETHER: usize = 256 << 10;
 
 /// The turns of long messages: as many as there are cores, and one where the address space is
 /// limited, since a look at it reserves nothing.
@@ -152,7 +155,7 @@ impl Inbox {
     ) -> impl Future<Output = Option<Taken>> + Send + 'static {
         let inbox = self.clone();
         async move {
-            if text.len() <= IN_PLACE {
+            if inbox.reads_in_place(text.len()) {
                 return inbox.take_here(&text, place);
             }
             let fault = inbox.fault.clone();
@@ -167,6 +170,12 @@ impl Inbox {
                 None
             })
         }
+    }
+
+    /// Returns whether a message of this length is read on the thread of the connections.
+    fn reads_in_place(&self, length: usize) -> bool {
+        let together = self.unasked_bytes.load(Ordering::Relaxed).saturating_add(length);
+        length <= IN_PLACE && together <= IN_PLACE_TOGETHER
     }
 
     fn take_here(&self, text: &[u8], place: Option<Place>) -> Option<Taken> {

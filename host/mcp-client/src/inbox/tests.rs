@@ -95,6 +95,20 @@ fn bytes_between_two_requests_are_bounded() {
 }
 
 #[test]
+fn messages_of_a_server_that_goes_on_are_read_in_turns() {
+    let inbox = inbox();
+    let note = format!(r#"{{"jsonrpc":"2.0","method":"x","params":"{}"}}"#, "x".repeat(8 << 10));
+    assert!(inbox.reads_in_place(note.len()) && !inbox.reads_in_place(IN_PLACE + 1));
+    let read = (0..100).take_while(|_| {
+        let is_in_place = inbox.reads_in_place(note.len());
+        assert!(take(&inbox, note.as_bytes()).is_none());
+        is_in_place
+    });
+    assert_eq!(read.count(), IN_PLACE_TOGETHER / note.len());
+    assert_eq!(inbox.fault().get(), None);
+}
+
+#[test]
 fn requests_are_bounded_until_their_responses_are_sent() {
     let inbox = inbox();
     let request = format!(r#"{{"jsonrpc":"2.0","id":0,"method":"{}"}}"#, "x".repeat(1 << 19));
