@@ -31,15 +31,16 @@ pub(in crate::sandbox::load) fn checked(
     if tools.is_empty() || tools.len() > MAX_TOOLS {
         return Err(PluginRefused::Count(tools.len()));
     }
-    let mut length = 0;
+    // Before any of them is parsed and compiled.
+    let schemas =
+        tools.iter().flat_map(|raw| [Some(&raw.input_schema), raw.output_schema.as_ref()]);
+    if schemas.flatten().map(String::len).sum::<usize>() > MAX_TEXT {
+        return Err(PluginRefused::Schemas { bytes: MAX_TEXT });
+    }
     let mut memory = 0_u64;
     let mut patterns = pattern_allowance();
     let mut definitions = Vec::with_capacity(tools.len());
     for raw in tools {
-        length += raw.input_schema.len() + raw.output_schema.as_ref().map_or(0, String::len);
-        if length > MAX_TEXT {
-            return Err(PluginRefused::Schemas { bytes: MAX_TEXT });
-        }
         let definition = definition(raw, building, &mut patterns)?;
         memory = memory.saturating_add(parsed(&definition));
         if memory > MAX_MEMORY {
