@@ -38,8 +38,8 @@ fn loops_of_every_shape_are_stopped_in_time() {
     }
 }
 
-/// The engine checks no deadline when a call returns. Without inserted checks, the returns from this
-/// recursion take seconds.
+/// The engine checks no deadline when a call returns. Without inserted checks, the returns from
+/// this recursion take seconds.
 #[test]
 fn returns_from_a_recursion_are_stopped_in_time() {
     // The loop never runs, so that it is no check.

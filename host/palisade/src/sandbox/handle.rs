@@ -66,8 +66,8 @@ impl Sandbox {
         Self { strategy, ..self }
     }
 
-    /// Sets the memory of all calls, in bytes, half of which descriptions may take. Default: that of
-    /// [`Limits::default`].
+    /// Sets the memory limit of all calls, in bytes. Descriptions of plugins may take half of it.
+    /// Default: the limit of [`Limits::default`].
     #[must_use]
     pub(crate) fn with_total_memory(self, total: u64) -> Self {
         Self { descriptions: DescriptionRoom::within(total), ..self }

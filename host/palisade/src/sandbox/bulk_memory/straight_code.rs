@@ -11,9 +11,9 @@ use wasmparser::Operator;
 /// stack, would otherwise run the straight code behind its calls 16,000 times without a check.
 pub(super) const MOST: usize = 512;
 
-/// The cost of a call whose target is known when it is made only. Most of them lead to a function of
-/// the guest, whose head is a check; one in four is followed by another one. A check behind each
-/// would add a tenth to the time in which an interpreter is compiled.
+/// The cost of an indirect call, whose target is known only at run time. Most targets are functions
+/// of the guest, which begin with a check. So a check follows each fourth indirect call: a check
+/// behind each one would add a tenth to the compilation time of an interpreter.
 const INDIRECT: usize = MOST / 4;
 
 /// Returns the cost of an operator, in operators. One that the host carries out has the whole cost,

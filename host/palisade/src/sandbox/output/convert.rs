@@ -24,7 +24,8 @@ use std::time::Duration;
 
 /// The maximum length of a guest's error message, in bytes.
 const MESSAGE: usize = 16 << 10;
-/// The explanation of a failure beside a full disk, which some standard libraries call an I/O error.
+/// The explanation of a failure on a full disk, which some standard libraries report as an I/O
+/// error.
 const NO_ROOM: &str = "; the file system of the workspace had no room for a write: it is full, or \
                        a quota of its user is used up";
 /// The bounds of the metadata of a definition or an output.

@@ -55,8 +55,8 @@ pub(in crate::sandbox::load) fn checked(
     }
 }
 
-/// Returns the memory of a description. A host holds it for as long as the plugin is loaded. What is
-/// offered has a bounded JSON form, and its texts are stored twice.
+/// Returns the memory of a description. The host holds it for as long as the plugin is loaded. The
+/// resources and prompts have a bounded JSON form, and their texts are stored twice.
 pub(in crate::sandbox::load) fn memory(
     definitions: &[Definition],
     offer: &Offer,
