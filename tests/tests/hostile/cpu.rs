@@ -64,17 +64,28 @@ const LOG: &str = r#"(import "palisade:tool/host@0.1.0" (instance $host
 
 #[test]
 fn host_calls_behind_the_returns_of_a_recursion_are_stopped_in_time() {
-    let long = "(call $log (i32.const 0) (i32.const 0) (i32.const 1000000))".repeat(100);
-    let plugin = raw()
-        .importing(LOG)
-        .core_importing(r#"(import "e" "log" (func $log (param i32 i32 i32)))"#)
-        .with(r#"(with "e" (instance $lowered))"#)
-        .execute("(call $deep (i32.const 1000)) unreachable")
-        .extra(&format!(
-            "(func $deep (param i32) \
-             (if (local.get 0) (then (call $deep (i32.sub (local.get 0) (i32.const 1))))) {long})"
-        ));
-    was_stopped(&around(&case(&plugin).timeout(SHORT)));
+    const TEXT: &str = "(i32.const 0) (i32.const 0) (i32.const 1000000)";
+    let indirect = format!("(call_indirect (param i32 i32 i32) {TEXT} (i32.const 0))");
+    let tail_calls =
+        "(func $tail (return_call $log (i32.const 0) (i32.const 0) (i32.const 1000000)))";
+    for (fields, call, calls, depth) in [
+        ("", format!("(call $log {TEXT})"), 100, 1_000),
+        // As few as the straight code between two checks has none for.
+        ("(table funcref (elem $log))", indirect, 3, 6_000),
+        (tail_calls, "(call $tail)".to_owned(), 3, 6_000),
+    ] {
+        let plugin = raw()
+            .importing(LOG)
+            .core_importing(r#"(import "e" "log" (func $log (param i32 i32 i32)))"#)
+            .with(r#"(with "e" (instance $lowered))"#)
+            .execute(&format!("(call $deep (i32.const {depth})) unreachable"))
+            .extra(&format!(
+                "{fields} (func $deep (param i32) \
+                 (if (local.get 0) (then (call $deep (i32.sub (local.get 0) (i32.const 1))))) {})",
+                call.repeat(calls)
+            ));
+        was_stopped(&around(&case(&plugin).timeout(SHORT)));
+    }
 }
 
 #[test]

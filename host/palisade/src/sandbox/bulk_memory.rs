@@ -1,5 +1,5 @@
 //! Splits long bulk memory instructions into slices before compilation, and inserts checks of the
-//! epoch into long straight code.
+//! epoch into long straight code and before each call of the host.
 //!
 //! The engine checks the epoch once per bulk instruction, so a `memory.fill` of 100 MiB could not
 //! be interrupted. Here, each instruction whose length may exceed a slice of 256 KiB gets a second
@@ -10,14 +10,20 @@
 //! range outside of the memory to the original instruction, which traps before it writes. Functions
 //! and types are appended, so that no index changes.
 //!
+//! Each use of an imported function, which the host may carry out, is replaced by one of an added
+//! function that calls it: in code, in tables, in globals and in element segments. The engine
+//! checks the epoch at its head, so no way leads to the host without a check.
+//!
 //! Tables need no slices: one has at most [`ELEMENTS_PER_TABLE`] elements.
 //!
 //! [`ELEMENTS_PER_TABLE`]: super::limits::ELEMENTS_PER_TABLE
 
+mod added;
 mod body;
 mod error;
 mod layout;
 mod module;
+mod references;
 mod sections;
 mod slow_path;
 mod straight_code;
@@ -33,7 +39,7 @@ use wasmparser::Parser;
 
 /// The version of the rewriting. Cached code of another version is not used, so every change of the
 /// output needs a new one.
-pub(super) const VERSION: u32 = 4;
+pub(super) const VERSION: u32 = 5;
 
 /// The bytes of a component without long bulk memory instructions and long straight code. Only such
 /// bytes are compiled.

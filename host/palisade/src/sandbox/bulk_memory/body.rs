@@ -1,9 +1,10 @@
 //! The rewriting of one function body.
 
+use super::added::AddedFunctions;
 use super::error::SliceError;
 use super::layout::Layout;
 use super::sections::{Change, Writer};
-use super::slow_path::{Bulk, SLICE, SlowPaths};
+use super::slow_path::{Bulk, SLICE};
 use super::straight_code::{Due, StraightCode, cost};
 use std::ops::Range;
 use wasm_encoder::{BlockType, Instruction, ValType};
@@ -14,10 +15,10 @@ pub(super) fn rewrite(
     body: &FunctionBody<'_>,
     parameters: u32,
     layout: &Layout<'_>,
-    slow_paths: &mut SlowPaths,
+    added: &mut AddedFunctions<'_>,
     out: &mut Writer,
 ) -> Result<Change, SliceError> {
-    let edits = edits(body, layout)?;
+    let edits = edits(body, layout, added)?;
     if edits.is_empty() {
         out.length(body.as_bytes().len())?;
         out.raw(body.as_bytes());
@@ -38,9 +39,12 @@ pub(super) fn rewrite(
         done = range.end;
         match edit {
             Edit::Slice(bulk) => {
-                let function = slow_paths.function(bulk)?;
+                let function = added.slow_path(bulk)?;
                 branch(locals.count, layout.next_type()?, function, part(body, range), &mut inner);
             }
+            Edit::Call(function) => inner.encode(&Instruction::Call(function)),
+            Edit::TailCall(function) => inner.encode(&Instruction::ReturnCall(function)),
+            Edit::Reference(function) => inner.encode(&Instruction::RefFunc(function)),
             Edit::Check => {
                 inner.encode(&Instruction::Loop(BlockType::Empty));
                 inner.encode(&Instruction::End);
@@ -72,6 +76,12 @@ fn branch(length: u32, ty: u32, slow_path: u32, instruction: &[u8], out: &mut Wr
 enum Edit {
     /// The instruction gets a second path.
     Slice(Bulk),
+    /// The added function of this index is called in place of an imported one.
+    Call(u32),
+    /// The same for a tail call.
+    TailCall(u32),
+    /// The same for a reference.
+    Reference(u32),
     /// An empty loop is inserted, at whose head the engine checks the epoch.
     Check,
 }
@@ -80,6 +90,7 @@ enum Edit {
 fn edits(
     body: &FunctionBody<'_>,
     layout: &Layout<'_>,
+    added: &mut AddedFunctions<'_>,
 ) -> Result<Vec<(Edit, Range<usize>)>, SliceError> {
     let mut found = Vec::new();
     let mut operators = body.get_operators_reader()?;
@@ -87,13 +98,16 @@ fn edits(
     let (mut straight, mut has_calls) = (StraightCode::new(), false);
     while !operators.eof() {
         let (operator, start) = operators.read_with_offset()?;
-        let cost = cost(&operator, layout.imported_functions);
-        if straight.count(&operator, cost)? == Due::Now {
+        if straight.count(&operator)? == Due::Now {
             found.push((Edit::Check, start..start));
         }
-        has_calls |= cost > 1 || matches!(operator, Operator::Call { .. });
-        if !is_short && let Some(bulk) = bulk(&operator, layout) {
-            found.push((Edit::Slice(bulk), start..operators.original_position()));
+        has_calls |= may_recur(&operator);
+        let edit = match is_short {
+            false => bulk(&operator, layout).map(Edit::Slice),
+            true => None,
+        };
+        if let Some(edit) = edit.or(use_of_import(&operator, added)?) {
+            found.push((edit, start..operators.original_position()));
         }
         is_short = matches!(operator, Operator::I32Const { value } if value as u32 <= SLICE);
     }
@@ -102,6 +116,33 @@ fn edits(
         found.retain(|(edit, _)| *edit != Edit::Check);
     }
     Ok(found)
+}
+
+/// Returns true if the code behind the operator can run in each frame of a recursion, or if the
+/// operator takes long.
+fn may_recur(operator: &Operator<'_>) -> bool {
+    cost(operator) > 1
+        || matches!(
+            operator,
+            Operator::Call { .. } | Operator::CallIndirect { .. } | Operator::CallRef { .. }
+        )
+}
+
+/// Returns the change of an operator that uses an imported function.
+fn use_of_import(
+    operator: &Operator<'_>,
+    added: &mut AddedFunctions<'_>,
+) -> Result<Option<Edit>, SliceError> {
+    Ok(match *operator {
+        Operator::Call { function_index } => added.import(function_index)?.map(Edit::Call),
+        Operator::ReturnCall { function_index } => {
+            added.import(function_index)?.map(Edit::TailCall)
+        }
+        Operator::RefFunc { function_index } => {
+            added.reference(function_index)?.map(Edit::Reference)
+        }
+        _ => None,
+    })
 }
 
 /// Returns the kind of an operator, if its length may exceed a slice for any operands.

@@ -27,6 +27,17 @@ pub(in crate::sandbox) enum SliceError {
         /// The most combinations.
         max: usize,
     },
+    /// A module uses imported functions with too many parameters.
+    #[error(
+        "a core module uses imported functions with too many parameters: at most {max} in all, with two more for each function"
+    )]
+    Imports {
+        /// The most parameters of all used imports, with two more for each.
+        max: u32,
+    },
+    /// A reference to a function cannot be written again.
+    #[error("the tables, globals or element segments of a core module cannot be prepared: {0}")]
+    References(String),
     /// A number in the rewritten component does not fit its format.
     #[error("it is too large to be prepared for compilation")]
     TooLarge,

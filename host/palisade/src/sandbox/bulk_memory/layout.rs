@@ -2,37 +2,42 @@
 
 use super::error::SliceError;
 use super::sections::{Section, Sections, id};
+use std::collections::BTreeMap;
 use wasmparser::{
     BinaryReader, CompositeInnerType, DataKind, DataSectionReader, FunctionSectionReader,
     ImportSectionReader, TypeRef, TypeSectionReader,
 };
+
+/// An imported function.
+pub(super) struct Import {
+    /// The index of its type.
+    pub(super) ty: u32,
+    /// The number of its parameters.
+    pub(super) parameters: u32,
+}
 
 /// The facts about a core module that its function bodies do not state.
 #[derive(Default)]
 pub(super) struct Layout<'a> {
     /// The number of parameters of each type, or `None` for a type that is no function type.
     types: Vec<Option<u32>>,
-    /// The number of imported functions, which have the lowest indices.
-    pub(super) imported_functions: u32,
+    /// The type of each imported function. These have the lowest indices.
+    imports: Vec<u32>,
     /// The type of each function that the module defines.
     functions: Vec<u32>,
     /// The size of each passive data segment. An active one is empty when code runs.
     passive: Vec<Option<u32>>,
-    /// The content of the code section.
-    pub(super) code: Option<&'a [u8]>,
+    /// The contents of the sections that are read, by their numbers.
+    sections: BTreeMap<u8, &'a [u8]>,
 }
 
 impl<'a> Layout<'a> {
     pub(super) fn of(module: &'a [u8]) -> Result<Self, SliceError> {
         let mut layout = Self::default();
         let mut sections = Sections::new(module)?;
-        let mut seen = [false; 256];
         while let Some(section) = sections.next()? {
-            let is_read =
-                matches!(section.id, id::TYPES | id::IMPORTS | id::FUNCTIONS | id::CODE | id::DATA);
-            if let Some(seen) = seen.get_mut(usize::from(section.id))
-                && is_read
-                && std::mem::replace(seen, true)
+            if id::READ.contains(&section.id)
+                && layout.sections.insert(section.id, section.content).is_some()
             {
                 return Err(SliceError::TwoSections);
             }
@@ -54,9 +59,9 @@ impl<'a> Layout<'a> {
             }
             id::IMPORTS => {
                 for import in ImportSectionReader::new(reader)?.into_imports() {
-                    let is_function =
-                        matches!(import?.ty, TypeRef::Func(_) | TypeRef::FuncExact(_));
-                    self.imported_functions += u32::from(is_function);
+                    if let TypeRef::Func(ty) | TypeRef::FuncExact(ty) = import?.ty {
+                        self.imports.push(ty);
+                    }
                 }
             }
             id::FUNCTIONS => {
@@ -64,7 +69,6 @@ impl<'a> Layout<'a> {
                     self.functions.push(ty?);
                 }
             }
-            id::CODE => self.code = Some(section.content),
             id::DATA => {
                 for segment in DataSectionReader::new(reader)? {
                     let segment = segment?;
@@ -79,10 +83,25 @@ impl<'a> Layout<'a> {
         Ok(())
     }
 
+    /// Returns the content of a section that is read.
+    pub(super) fn section(&self, id: u8) -> Option<&'a [u8]> {
+        self.sections.get(&id).copied()
+    }
+
     /// Returns the number of parameters of the function with this index among the defined ones.
     pub(super) fn parameters(&self, function: usize) -> Result<u32, SliceError> {
         let ty = *self.functions.get(function).ok_or(SliceError::NoType)?;
-        self.types.get(ty as usize).copied().flatten().ok_or(SliceError::NoType)
+        self.parameters_of(ty).ok_or(SliceError::NoType)
+    }
+
+    /// Returns the function of this index if it is imported.
+    pub(super) fn import(&self, function: u32) -> Option<Import> {
+        let ty = *self.imports.get(function as usize)?;
+        Some(Import { ty, parameters: self.parameters_of(ty)? })
+    }
+
+    fn parameters_of(&self, ty: u32) -> Option<u32> {
+        self.types.get(ty as usize).copied().flatten()
     }
 
     /// Returns the size of a data segment, if it is passive.
@@ -97,7 +116,7 @@ impl<'a> Layout<'a> {
 
     /// Returns the index of the first function that is appended.
     pub(super) fn next_function(&self) -> Result<u32, SliceError> {
-        let defined = u32::try_from(self.functions.len()).map_err(|_| SliceError::TooLarge)?;
-        self.imported_functions.checked_add(defined).ok_or(SliceError::TooLarge)
+        let functions = self.imports.len().saturating_add(self.functions.len());
+        u32::try_from(functions).map_err(|_| SliceError::TooLarge)
     }
 }

@@ -1,15 +1,10 @@
 //! The functions that do long bulk memory instructions slice by slice.
 
-use super::error::SliceError;
-use std::collections::BTreeMap;
 use wasm_encoder::{BlockType, Function, InstructionSink};
 
 /// The most bytes between two epoch checks. The first write to that many takes the kernel about a
 /// tenth of a millisecond.
 pub(super) const SLICE: u32 = 256 << 10;
-/// The most slow paths of one module: one for each memory and kind of instruction, and one for each
-/// large data segment. A compiler needs two, and one for each of at most 256 large segments.
-const MAX: usize = 1_024;
 
 /// A bulk memory instruction with its immediates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,39 +12,6 @@ pub(super) enum Bulk {
     Fill { memory: u32 },
     Copy { to: u32, from: u32 },
     Init { memory: u32, segment: u32, size: u32 },
-}
-
-/// The slow paths of a module, in the order of their first use.
-pub(super) struct SlowPaths {
-    first: u32,
-    indices: BTreeMap<Bulk, u32>,
-    functions: Vec<Bulk>,
-}
-
-impl SlowPaths {
-    /// Creates an empty set, whose first function gets the index `first`.
-    pub(super) fn new(first: u32) -> Self {
-        Self { first, indices: BTreeMap::new(), functions: Vec::new() }
-    }
-
-    /// Returns the index of the function for this instruction.
-    pub(super) fn function(&mut self, bulk: Bulk) -> Result<u32, SliceError> {
-        if let Some(index) = self.indices.get(&bulk) {
-            return Ok(*index);
-        }
-        if self.functions.len() >= MAX {
-            return Err(SliceError::SlowPaths { max: MAX });
-        }
-        let number = u32::try_from(self.functions.len()).map_err(|_| SliceError::TooLarge)?;
-        let index = self.first.checked_add(number).ok_or(SliceError::TooLarge)?;
-        self.indices.insert(bulk, index);
-        self.functions.push(bulk);
-        Ok(index)
-    }
-
-    pub(super) fn all(&self) -> &[Bulk] {
-        &self.functions
-    }
 }
 
 /// The parameters of a slow path are the operands of its instruction.

@@ -11,19 +11,15 @@ use wasmparser::Operator;
 /// stack, would otherwise run the straight code behind its calls 16,000 times without a check.
 pub(super) const MOST: usize = 512;
 
-/// The cost of an indirect call, whose target is known only at run time. Most targets are functions
-/// of the guest, which begin with a check. So a check follows each fourth indirect call: a check
-/// behind each one would add a tenth to the compilation time of an interpreter.
-const INDIRECT: usize = MOST / 4;
-
 /// Returns the cost of an operator, in operators. One that the host carries out has the whole cost,
-/// so that a check comes behind it: a call of the host takes up to a millisecond, and a recursion
-/// could make some in each of its frames.
-pub(super) fn cost(operator: &Operator<'_>, imported_functions: u32) -> usize {
+/// so that a check comes behind it: it takes up to a millisecond, and a recursion could make some
+/// in each of its frames. A call of an imported function leads through a function of the guest,
+/// whose head is a check.
+pub(super) fn cost(operator: &Operator<'_>) -> usize {
     match operator {
-        Operator::Call { function_index } if *function_index < imported_functions => MOST,
         Operator::MemoryGrow { .. } | Operator::TableGrow { .. } => MOST,
-        Operator::CallIndirect { .. } | Operator::CallRef { .. } => INDIRECT,
+        // The engine makes the reference.
+        Operator::RefFunc { .. } => 16,
         _ => 1,
     }
 }
@@ -62,12 +58,9 @@ impl StraightCode {
         Self { now: 0, blocks: vec![Block::default()] }
     }
 
-    /// Counts an operator of this cost, and says whether a check has to come before it.
-    pub(super) fn count(
-        &mut self,
-        operator: &Operator<'_>,
-        cost: usize,
-    ) -> Result<Due, SliceError> {
+    /// Counts an operator, and says whether a check has to come before it.
+    pub(super) fn count(&mut self, operator: &Operator<'_>) -> Result<Due, SliceError> {
+        let cost = cost(operator);
         let is_loop = matches!(operator, Operator::Loop { .. });
         let due = if !is_loop && self.now >= MOST { Due::Now } else { Due::Later };
         self.now = match (is_loop, due) {

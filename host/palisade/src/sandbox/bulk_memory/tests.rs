@@ -3,6 +3,7 @@
 
 mod behaviour;
 mod form;
+mod host_calls;
 mod hostile;
 
 use super::slow_path::SLICE;

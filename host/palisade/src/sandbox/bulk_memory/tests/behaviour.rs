@@ -197,23 +197,6 @@ fn epoch_is_checked_behind_each_growth() {
 }
 
 #[test]
-fn epoch_is_checked_behind_each_call_that_may_reach_the_host() {
-    const CHECK: [u8; 3] = [0x03, 0x40, 0x0b];
-    let checks = |call: &str| {
-        let bytes = binary(&format!(
-            "(module (import \"a\" \"b\" (func $host)) (table 1 funcref) (func $own) (func {}))",
-            call.repeat(8)
-        ));
-        let rewritten = super::module::rewritten(&bytes).unwrap();
-        let code = rewritten.unwrap_or_default();
-        code.windows(3).filter(|window| *window == CHECK).count()
-    };
-    assert_eq!(checks("(call $host)"), 8);
-    assert_eq!(checks("(call_indirect (i32.const 0))"), 2, "one behind each fourth");
-    assert_eq!(checks("(call $own)"), 0, "its head is a check");
-}
-
-#[test]
 fn no_branch_leads_around_the_checks() {
     for detour in [
         "(if (global.get $g) (then) (else (loop)))",

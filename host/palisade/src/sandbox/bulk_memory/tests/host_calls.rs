@@ -1,0 +1,130 @@
+//! Every way to an imported function, which the host may carry out, leads over a check of the epoch.
+
+use super::super::SliceError;
+use super::{binary, engine, module, rewritten};
+use wasmtime::{Caller, Func, Instance, Module, Ref, Store, UpdateDeadline};
+
+/// The epoch checks so far, and those at the last call of the host.
+#[derive(Default)]
+struct Counts {
+    checks: u64,
+    at_last_call: Option<u64>,
+    calls: u64,
+    unchecked: u64,
+}
+
+/// A module that imports `$host` and calls it three times in each run of `f`.
+fn calling(fields: &str, call: &str) -> Vec<u8> {
+    binary(&format!(
+        "(module (type $t (func (param i32 f64) (result i32 i64)))
+           (import \"a\" \"host\" (func $host (type $t)))
+           {fields}
+           (func $tail (type $t) (return_call $host (local.get 0) (local.get 1)))
+           (func (export \"f\") {}))",
+        format!("(i32.const 7) (f64.const 0.5) {call} drop drop\n").repeat(3)
+    ))
+}
+
+/// Runs the module, and returns the counts.
+fn run(bytes: &[u8]) -> Counts {
+    let mut store = Store::new(&engine(), Counts::default());
+    store.set_epoch_deadline(0);
+    store.epoch_deadline_callback(|mut store| {
+        store.data_mut().checks += 1;
+        Ok(UpdateDeadline::Continue(0))
+    });
+    let host = Func::wrap(&mut store, |mut caller: Caller<'_, Counts>, number: i32, float: f64| {
+        let counts = caller.data_mut();
+        counts.calls += 1;
+        counts.unchecked += u64::from(counts.at_last_call == Some(counts.checks));
+        counts.at_last_call = Some(counts.checks);
+        (number + 1, (float * 4.0) as i64)
+    });
+    let module = Module::from_binary(store.engine(), bytes).unwrap();
+    let instance = Instance::new(&mut store, &module, &[host.into()]).unwrap();
+    let run = instance.get_typed_func::<(), ()>(&mut store, "f").unwrap();
+    run.call(&mut store, ()).unwrap();
+    store.into_data()
+}
+
+#[test]
+fn no_call_reaches_the_host_without_a_check() {
+    const INDIRECT: &str = "(call_indirect (type $t) (i32.const 0))";
+    let set = |reference: &str| format!("(table.set (i32.const 0) {reference}) {INDIRECT}");
+    let table = "(table $table 1 funcref)";
+    for (fields, call) in [
+        ("", "(call $host)".to_owned()),
+        ("", "(call $tail)".to_owned()),
+        ("(table funcref (elem $host))", INDIRECT.to_owned()),
+        ("(table funcref (elem (ref.func $host)))", INDIRECT.to_owned()),
+        (
+            "(table funcref (elem $host)) (func $by_table (type $t)
+               (return_call_indirect (type $t) (local.get 0) (local.get 1) (i32.const 0)))",
+            "(call $by_table)".to_owned(),
+        ),
+        (
+            &format!("{table} (elem $late func $host)"),
+            format!("(table.init $late (i32.const 0) (i32.const 0) (i32.const 1)) {INDIRECT}"),
+        ),
+        (&format!("{table} (elem declare func $host)"), set("(ref.func $host)")),
+        (&format!("{table} (export \"host\" (func $host))"), set("(ref.func $host)")),
+        (&format!("{table} (global $g funcref (ref.func $host))"), set("(global.get $g)")),
+    ] {
+        let original = calling(fields, &call);
+        let counts = run(&rewritten(&original));
+        assert_eq!((counts.calls, counts.unchecked), (3, 0), "{fields} {call}");
+        // So the counts show a missing check. The tail call has one in its own function.
+        let counts = run(&original);
+        let is_checked = call.contains("$tail") || call.contains("$by_table");
+        assert_eq!((counts.calls, counts.unchecked > 0), (3, !is_checked), "{fields} {call}");
+    }
+}
+
+/// A module that only fills the table of another one has no function and no code.
+#[test]
+fn module_that_only_fills_a_table_puts_a_checked_function_there() {
+    let bytes = binary(
+        "(module (import \"a\" \"host\" (func $host (param i32) (result i32)))
+           (import \"a\" \"table\" (table 2 funcref))
+           (@custom \"before\" \"x\") (elem (i32.const 1) func $host) (data \"passive\"))",
+    );
+    let checks_of = |bytes: &[u8]| {
+        let mut store = Store::new(&engine(), 0_u64);
+        store.set_epoch_deadline(0);
+        store.epoch_deadline_callback(|mut store| {
+            *store.data_mut() += 1;
+            Ok(UpdateDeadline::Continue(0))
+        });
+        let host = Func::wrap(&mut store, |number: i32| number + 1);
+        let ty = wasmtime::TableType::new(wasmtime::RefType::FUNCREF, 2, None);
+        let table = wasmtime::Table::new(&mut store, ty, Ref::Func(None)).unwrap();
+        let module = Module::from_binary(store.engine(), bytes).unwrap();
+        Instance::new(&mut store, &module, &[host.into(), table.into()]).unwrap();
+        let Some(Ref::Func(Some(function))) = table.get(&mut store, 1) else { panic!("empty") };
+        let function = function.typed::<i32, i32>(&store).unwrap();
+        assert_eq!(function.call(&mut store, 4).unwrap(), 5);
+        store.into_data()
+    };
+    assert_eq!(checks_of(&rewritten(&bytes)), checks_of(&bytes) + 1);
+}
+
+#[test]
+fn unused_import_gets_no_function() {
+    let bytes = binary("(module (import \"a\" \"host\" (func)) (func (call 1)))");
+    assert!(module::rewritten(&bytes).unwrap().is_none());
+}
+
+#[test]
+fn imports_with_too_many_parameters_in_all_are_refused() {
+    let calling = |functions: usize| {
+        let parameters = "i32 ".repeat(998);
+        let import = format!("(import \"a\" \"host\" (func (param {parameters})))");
+        let calls: String = (0..functions).map(|it| format!("(ref.func {it}) drop ")).collect();
+        let declared: String = (0..functions).map(|it| format!("{it} ")).collect();
+        let imports = import.repeat(functions);
+        binary(&format!("(module {imports} (elem declare func {declared}) (func {calls}))"))
+    };
+    assert!(module::rewritten(&calling(65)).unwrap().is_some());
+    let refused = module::rewritten(&calling(66)).unwrap_err();
+    assert!(matches!(refused, SliceError::Imports { max: 65_536 }), "{refused}");
+}
