@@ -97,11 +97,14 @@ fn is_free(bytes: u64) -> bool {
     }
 }
 
-/// Returns the free part of a limited address space, in bytes, as the kernel counts it.
+/// Returns the free part of a limited address space, in bytes, as the kernel counts it. `None` if
+/// it is not limited.
 ///
 /// A trial reservation would tell as well, but could take the last room for a moment: a small
 /// allocation on another thread then fails and aborts the process.
 fn free() -> Option<u64> {
+    // Without a limit, no call waits for the kernel to write the file.
+    address_space_limit()?;
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let held = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
