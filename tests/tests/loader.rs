@@ -12,6 +12,8 @@ mod compile;
 mod component;
 #[path = "loader/definitions.rs"]
 mod definitions;
+#[path = "loader/description_room.rs"]
+mod description_room;
 #[path = "loader/directory.rs"]
 mod directory;
 #[path = "loader/duplicates.rs"]

@@ -20,4 +20,6 @@ pub use charge::Charge;
 pub use client_shares::ClientShares;
 pub use counters::Owed;
 pub(crate) use counters::{Counter, hold_always, release_always};
-pub(crate) use descriptions::{DescriptionMemory, DescriptionRoom, HeldDescription};
+pub(crate) use descriptions::{
+    DescriptionMemory, DescriptionPart, DescriptionRoom, DescriptionTerms, HeldDescription,
+};

@@ -5,6 +5,7 @@ mod error;
 
 pub(super) use error::{CandidateError, Lacks};
 
+use crate::execution::account::DescriptionTerms;
 use crate::sandbox::{
     ByteSource, Cache, Freshness, Identity, PastCompilation, Prepared, Sandbox, Trust, World,
     limits,
@@ -42,8 +43,9 @@ pub(super) enum Candidate {
     File(PathBuf, World),
 }
 
-/// Says whether bytes of this digest may describe themselves, before anything of them runs.
-pub(super) type BytesCheck<'a> = dyn Fn(Digest) -> Result<(), CandidateError> + 'a;
+/// Says whether bytes of this digest may describe themselves, before anything of them runs, and how
+/// their description counts.
+pub(super) type BytesCheck<'a> = dyn Fn(Digest) -> Result<DescriptionTerms, CandidateError> + 'a;
 
 /// The result of looking a candidate up in the cache.
 pub(super) enum CacheLookup {
@@ -139,8 +141,8 @@ impl Candidate {
         let identity = opened.identity();
         if let Some(digest) = opened.known(identity.as_ref(), sandbox.cache()) {
             // If its code is not cached, the file is read again only when it is compiled.
-            check_bytes(digest)?;
-            return self.ready_or_to_compile(digest, opened.size()?, sandbox);
+            let terms = check_bytes(digest)?;
+            return self.ready_or_to_compile(digest, opened.size()?, terms, sandbox);
         }
         let bytes = opened.bytes()?;
         // The check runs before the digest is remembered, so that a file which is not a plugin is
@@ -152,18 +154,19 @@ impl Candidate {
         {
             sandbox.cache().remember(before, &after, digest);
         }
-        check_bytes(digest)?;
-        self.ready_or_to_compile(digest, bytes.len() as u64, sandbox)
+        let terms = check_bytes(digest)?;
+        self.ready_or_to_compile(digest, bytes.len() as u64, terms, sandbox)
     }
 
     fn ready_or_to_compile(
         &self,
         digest: Digest,
         size: u64,
+        terms: DescriptionTerms,
         sandbox: &Sandbox,
     ) -> Result<CacheLookup, CandidateError> {
         let described = self.prepare_embedded(digest, sandbox);
-        let known = described.or_else(|| self.prepare_cached(digest, sandbox));
+        let known = described.or_else(|| self.prepare_cached(digest, terms, sandbox));
         if let Some(prepared) = &known
             && prepared.freshness() == Freshness::Cached
         {
@@ -198,8 +201,8 @@ impl Candidate {
     ) -> Result<Arc<Prepared>, CandidateError> {
         let bytes = self.open()?.bytes()?;
         let digest = Digest::of(&bytes);
-        check_bytes(digest)?;
-        let prepared = sandbox.prepare_hashed(&bytes, digest, self.source(), cancel);
+        let terms = check_bytes(digest)?;
+        let prepared = sandbox.prepare_hashed(&bytes, digest, self.source(), terms, cancel);
         prepared.map_err(|refused| CandidateError::new(&refused, digest))
     }
 
@@ -226,9 +229,10 @@ impl Candidate {
     pub(super) fn prepare_cached(
         &self,
         digest: Digest,
+        terms: DescriptionTerms,
         sandbox: &Sandbox,
     ) -> Option<Arc<Prepared>> {
-        sandbox.prepare_cached(digest, self.source())
+        sandbox.prepare_cached(digest, self.source(), terms)
     }
 
     /// Returns the source of the bytes for later compilations.

@@ -28,7 +28,7 @@ impl Work {
         let uncompiled: Mutex<Vec<(bool, Effort, usize)>> = Mutex::default();
         let known: Mutex<BTreeMap<usize, (Outcome, Code)>> = Mutex::default();
         self.each(&all, |index, candidate| {
-            let check = |digest| self.task.check_bytes(candidate, digest);
+            let check = |digest| self.task.description_terms(candidate, digest, None);
             let queue = |effort| lock(&uncompiled).push((!candidate.is_shipped(), effort, index));
             let decision = match catch_panic(|| candidate.look_up(&self.task.sandbox, &check)) {
                 Ok(CacheLookup::ToCompile(effort)) => return queue(effort),
@@ -116,7 +116,7 @@ impl Work {
     }
 
     fn compile_unknown(&self, index: usize, candidate: &Candidate, cancel: &CancellationToken) {
-        let check = |digest| self.task.check_bytes(candidate, digest);
+        let check = |digest| self.task.description_terms(candidate, digest, None);
         let outcome = catch_panic(|| candidate.prepare(&self.task.sandbox, cancel, &check));
         // A failure after the cancellation says nothing about the candidate.
         if outcome.is_ok() || !cancel.is_cancelled() {

@@ -236,10 +236,11 @@ impl Work {
                 plugin: Ok(back.clone()),
             };
         }
-        let check = |digest| self.task.check_bytes(&job.candidate, digest);
+        let check =
+            |digest| self.task.description_terms(&job.candidate, digest, job.before.as_ref());
         let prepared = catch_panic(|| {
-            check(file_digest.digest)?;
-            match job.candidate.prepare_cached(file_digest.digest, &self.task.sandbox) {
+            let terms = check(file_digest.digest)?;
+            match job.candidate.prepare_cached(file_digest.digest, terms, &self.task.sandbox) {
                 Some(prepared) => Ok(prepared),
                 None => job.candidate.prepare(&self.task.sandbox, &self.cancel, &check),
             }

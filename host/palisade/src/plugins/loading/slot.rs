@@ -1,11 +1,13 @@
 //! One position in the plugin order: a plugin, a rejection, or both if a broken file has replaced a
 //! good one.
 
+use crate::execution::account::DescriptionPart;
 use crate::plugins::candidate::{Candidate, FileDigest};
 use crate::plugins::changes::PluginChange;
 use crate::plugins::plugin::Plugin;
 use crate::plugins::rejected::{RegistrationError, Rejected};
 use crate::tool::Digest;
+use std::sync::Arc;
 
 /// One position in the plugin order.
 #[derive(Clone)]
@@ -49,6 +51,14 @@ impl Slot {
         });
         let standing = latest.plugin.as_ref().ok().filter(|_| rejected.is_none()).cloned();
         Self { candidate: candidate.clone(), latest, standing, rejected }
+    }
+
+    /// Returns the memory of the file's descriptions in this part, in bytes.
+    pub(super) fn description_memory(&self, part: DescriptionPart) -> u64 {
+        let latest = self.latest.plugin.as_ref().ok().map(|plugin| &plugin.prepared);
+        let standing = self.standing.as_ref().map(|plugin| &plugin.prepared);
+        let other = standing.filter(|it| latest.is_none_or(|latest| !Arc::ptr_eq(it, latest)));
+        latest.into_iter().chain(other).map(|it| it.description.memory_in(part)).sum()
     }
 
     /// Returns the events of a new slot.

@@ -3,6 +3,7 @@
 use super::optimizer::Optimizer;
 use super::progress::LoadProgress;
 use super::slot::Slot;
+use crate::execution::account::{DescriptionPart, DescriptionTerms};
 use crate::plugins::approval::PluginApproval;
 use crate::plugins::approvals::{Approvals, PluginBytes};
 use crate::plugins::candidate::{Candidate, CandidateError, Lacks};
@@ -75,6 +76,29 @@ impl Task {
 }
 
 impl Task {
+    /// Returns the terms on which a file's description of these bytes counts, beside the earlier
+    /// state of the file.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes may not describe themselves.
+    pub(super) fn description_terms(
+        &self,
+        candidate: &Candidate,
+        digest: Digest,
+        before: Option<&Slot>,
+    ) -> Result<DescriptionTerms, CandidateError> {
+        self.check_bytes(candidate, digest)?;
+        let Some(path) = candidate.path() else { return Ok(DescriptionTerms::of_approved()) };
+        let bytes = PluginBytes { name: &candidate.name(), path, digest };
+        let part = match self.approvals.refusal_of_bytes(&bytes) {
+            Some(_) => DescriptionPart::Unapproved,
+            None => DescriptionPart::Approved,
+        };
+        let replaced = before.map_or(0, |slot| slot.description_memory(part));
+        Ok(DescriptionTerms { part, replaced })
+    }
+
     /// Returns the reason of a rejection, behind the words that the file is not approved, or that
     /// it has changed.
     pub(super) fn rejection(&self, candidate: &Candidate, error: &CandidateError) -> String {

@@ -97,7 +97,7 @@ pub enum PluginRefused {
     },
     /// The descriptions of all plugins together take too much memory.
     #[error(
-        "its description takes {bytes} bytes, with the copies for clients and the validators of its schemas; beside the other plugins {accepted} bytes are accepted, half of what is left of half of `limits.total_memory`"
+        "its description takes {bytes} bytes, with the copies for clients and the validators of its schemas; beside the other plugins {accepted} bytes are accepted, half of what is left for plugins with the same state of approval within half of `limits.total_memory`"
     )]
     NoRoom {
         /// The memory of the description, its copies and its validators, in bytes.

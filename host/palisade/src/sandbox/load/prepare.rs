@@ -8,7 +8,7 @@ use super::lazy_code::{ByteSource, LazyCode};
 use super::prepared::Prepared;
 use super::provenance::{Freshness, Trust};
 use crate::execution::OwnerShares;
-use crate::execution::account::HeldDescription;
+use crate::execution::account::{DescriptionTerms, HeldDescription};
 use crate::sandbox::adapt::{World, package_docs};
 use crate::sandbox::description::Description;
 use crate::sandbox::guest_files::GuestFiles;
@@ -35,7 +35,8 @@ impl Sandbox {
         // The code is linked from now on, so that nothing asks for the bytes again.
         let kept = || Err("its bytes were not kept".into());
         let source = ByteSource { bytes: Box::new(kept), trust, world: World::Tool };
-        self.prepare_hashed(bytes, Digest::of(bytes), source, &CancellationToken::new())
+        let terms = DescriptionTerms::of_approved();
+        self.prepare_hashed(bytes, Digest::of(bytes), source, terms, &CancellationToken::new())
     }
 
     /// Prepares a plugin as [`prepare`](Self::prepare) does, from bytes that have just been hashed,
@@ -45,6 +46,7 @@ impl Sandbox {
         bytes: &[u8],
         digest: Digest,
         source: ByteSource,
+        terms: DescriptionTerms,
         cancel: &CancellationToken,
     ) -> Result<Arc<Prepared>, PluginRefused> {
         precheck::check(bytes)?;
@@ -70,7 +72,7 @@ impl Sandbox {
         };
         let described = world.description_digest(digest);
         self.cache.keep_description(&self.runtime.engine, described, &description);
-        let held = self.held(source.trust, &definitions, &description.offer)?;
+        let held = self.held(source.trust, terms, &definitions, &description.offer)?;
         let owner = OwnerShares::new(digest);
         Ok(Arc::new(Prepared {
             code: LazyCode::from_linked(linked, *tier, self.clone(), source, powers),
@@ -93,6 +95,7 @@ impl Sandbox {
         &self,
         digest: Digest,
         source: ByteSource,
+        terms: DescriptionTerms,
     ) -> Option<Arc<Prepared>> {
         let engine = &self.runtime.engine;
         let described = source.world.description_digest(digest);
@@ -100,7 +103,7 @@ impl Sandbox {
         if !self.cache.has_code(engine, digest, self.strategy.first()) {
             return None;
         }
-        self.prepare_described(digest, description, source, Freshness::Cached)
+        self.prepare_described(digest, description, source, terms, Freshness::Cached)
     }
 
     /// Returns the plugin with this digest, whose description is part of the program. If the cache
@@ -118,7 +121,8 @@ impl Sandbox {
                 true => Freshness::Cached,
                 false => Freshness::Compiled,
             };
-        self.prepare_described(digest, description, source, freshness)
+        let terms = DescriptionTerms::of_approved();
+        self.prepare_described(digest, description, source, terms, freshness)
     }
 
     fn prepare_described(
@@ -126,10 +130,11 @@ impl Sandbox {
         digest: Digest,
         description: Description,
         source: ByteSource,
+        terms: DescriptionTerms,
         freshness: Freshness,
     ) -> Option<Arc<Prepared>> {
         let definitions = checked(&description, Building::AtFirstUse).ok()?;
-        let held = self.held(source.trust, &definitions, &description.offer).ok()?;
+        let held = self.held(source.trust, terms, &definitions, &description.offer).ok()?;
         let owner = OwnerShares::new(digest);
         let powers = self.powers_of(digest);
         let imports = imports::check(description.imports, powers.as_deref()).ok()?;
@@ -152,13 +157,14 @@ impl Sandbox {
     fn held(
         &self,
         trust: Trust,
+        terms: DescriptionTerms,
         definitions: &[Definition],
         offer: &Offer,
     ) -> Result<HeldDescription, PluginRefused> {
         let memory = memory(definitions, offer);
         match trust {
             Trust::Embedded => Ok(HeldDescription::of_shipped(memory)),
-            Trust::Untrusted => self.descriptions.hold(memory).map_err(|no_room| {
+            Trust::Untrusted => self.descriptions.hold(terms, memory).map_err(|no_room| {
                 PluginRefused::NoRoom { bytes: no_room.wanted, accepted: no_room.accepted }
             }),
         }

@@ -25,7 +25,6 @@ pub struct Prepared {
     pub(crate) documents: DocumentIndex,
     pub(crate) left_out: Vec<LeftOut>,
     /// The memory of the description, which counts for as long as the plugin is loaded.
-    #[expect(dead_code, reason = "counts for as long as it lives")]
     pub(crate) description: HeldDescription,
     pub(crate) freshness: Freshness,
     /// The shares that all calls of the plugin use.
