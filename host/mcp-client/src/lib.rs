@@ -43,6 +43,7 @@ mod process;
 mod reach;
 mod remote;
 mod runtime;
+mod schemas;
 mod server;
 mod starts;
 mod surrogates;

@@ -5,7 +5,9 @@ use crate::connections::Connections;
 use crate::name::ServerName;
 use crate::offer::OfferedTool;
 use crate::reach::Reach;
+use crate::schemas::SchemaRoom;
 use crate::tool;
+use palisade::internal::Owed;
 use palisade::tool::text::elided;
 use palisade::{Definition, Factory, SideEffects};
 use std::collections::BTreeMap;
@@ -61,6 +63,9 @@ pub struct Server {
     tools: Vec<(Definition, OfferedTool)>,
     left_out: Vec<LeftOut>,
     connections: Arc<Connections>,
+    /// The memory of the schemas.
+    #[expect(dead_code, reason = "counts for as long as it lives")]
+    memory: Owed,
 }
 
 impl Server {
@@ -69,8 +74,10 @@ impl Server {
     pub fn new(name: ServerName, reach: Reach, classes: &Classes, approval: &Approval) -> Self {
         let mut tools: Vec<(Definition, OfferedTool)> = Vec::new();
         let mut left_out = Vec::new();
+        let mut room = SchemaRoom::new();
         for offered in approval.tools() {
-            let defined = tool::definition(&name, offered, classes.of(&offered.name), &reach);
+            let defined =
+                tool::definition(&name, offered, classes.of(&offered.name), &reach, &mut room);
             // Rules name a tool by its own name, and sessions by the other.
             let taken = |new: &Definition| {
                 let clash = |it: &Definition| {
@@ -94,7 +101,8 @@ impl Server {
             };
             left_out.push(LeftOut { tool: offered.name.clone(), reason });
         }
-        Self { tools, left_out, connections: Arc::new(Connections::new(name, reach)) }
+        let connections = Arc::new(Connections::new(name, reach));
+        Self { tools, left_out, connections, memory: Owed::new(room.taken()) }
     }
 
     /// Returns the tools for a host, one factory each.
@@ -125,7 +133,17 @@ mod tests {
     use super::*;
     use crate::offer::Offer;
     use crate::reach::ServerCommand;
-    use serde_json::json;
+    use serde_json::{Value, json};
+
+    fn server(offer: Value) -> Server {
+        let offer: Offer = serde_json::from_value(offer).unwrap();
+        Server::new(
+            ServerName::parse("git").unwrap(),
+            Reach::Command(ServerCommand::new("git")),
+            &Classes::all(SideEffects::Network),
+            &Approval::Given(offer),
+        )
+    }
 
     #[test]
     fn no_two_tools_have_one_name_in_rules_or_in_sessions() {
@@ -135,15 +153,31 @@ mod tests {
             let tool =
                 |name| json!({"name": name, "description": "D.", "input": {"type": "object"}});
             let offer = json!({"tools": [tool(first), tool(second), tool("c")]});
-            let offer: Offer = serde_json::from_value(offer).unwrap();
-            let server = Server::new(
-                ServerName::parse("git").unwrap(),
-                Reach::Command(ServerCommand::new("git")),
-                &Classes::all(SideEffects::Network),
-                &Approval::Given(offer),
-            );
+            let server = server(offer);
             assert_eq!(server.definitions().count(), 2, "{first} {second}");
             assert_eq!(server.left_out()[0].tool, second);
+        }
+    }
+
+    /// Returns the offer of 60 tools with this input schema.
+    fn sixty_with(schema: &Value) -> Value {
+        let tool = |at| json!({"name": format!("t{at}"), "description": "D.", "input": schema});
+        json!({"tools": (10..70).map(tool).collect::<Vec<_>>()})
+    }
+
+    #[test]
+    fn schemas_of_all_tools_have_bounded_memory_together() {
+        let values = vec![json!({"": 0}); 5_000];
+        let large = sixty_with(&json!({"type": "object", "examples": values}));
+        // Each takes some 140 KiB of compiled patterns.
+        let pattern = json!({"pattern": "^[\\p{L}]{20}$"});
+        let patterns = sixty_with(&json!({"type": "object", "properties": {"a": pattern}}));
+        for (offer, reason) in [(large, "too much memory"), (patterns, "pattern")] {
+            let server = server(offer);
+            let (accepted, left_out) = (server.definitions().count(), server.left_out());
+            assert!((5..55).contains(&accepted), "{accepted} with {reason}");
+            assert_eq!(left_out.len(), 60 - accepted);
+            assert!(left_out.iter().all(|it| it.reason.contains(reason)), "{left_out:?}");
         }
     }
 }

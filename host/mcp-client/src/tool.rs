@@ -6,6 +6,7 @@ use crate::name::{self, ServerName};
 use crate::offer::OfferedTool;
 use crate::output::Form;
 use crate::reach::Reach;
+use crate::schemas::SchemaRoom;
 use palisade::execution::ToolServer;
 use palisade::{
     BoxFuture, Definition, ErrorKind, Factory, SideEffects, Tool, ToolContext, ToolOutput,
@@ -42,6 +43,7 @@ pub(crate) fn definition(
     tool: &OfferedTool,
     class: SideEffects,
     reach: &Reach,
+    room: &mut SchemaRoom,
 ) -> Result<Definition, String> {
     let name = server.of_tool(&tool.name).map_err(|error| error.to_string())?;
     let description = tool.description.as_deref().map(|text| text.replace("\r\n", "\n"));
@@ -49,15 +51,17 @@ pub(crate) fn definition(
     let description = description.or_else(|| tool.title.clone());
     let description =
         description.unwrap_or_else(|| format!("The tool `{}` of `{server}`.", tool.name));
-    let schema = Value::Object(tool.input.clone());
+    let refused = |reason: String| format!("the input schema is refused: {reason}");
+    let schema = room.input(&tool.input).map_err(refused)?;
     let own = name::own(&tool.name);
     let own = own.as_ref().unwrap_or(&name).as_str();
-    let defined = Definition::new(own, &description, class, schema);
+    let defined = Definition::with_schema(own, &description, class, schema);
     let defined = defined.map_err(|error| error.to_string())?;
     // A tool whose output has a schema that is not accepted returns text, as one without a schema.
-    let output = tool.output.clone().map(Value::Object);
-    let typed = output.and_then(|schema| defined.clone().with_output_schema(schema).ok());
-    let defined = typed.unwrap_or(defined);
+    let defined = match tool.output.as_ref().map(|schema| room.output(schema)) {
+        Some(Ok(schema)) => defined.with_checked_output(schema),
+        Some(Err(_)) | None => defined,
+    };
     let titled = tool.title.as_deref().and_then(|title| defined.clone().with_title(title).ok());
     let origin = [(SERVER, server.as_str()), (SANDBOX, reach.sandbox())];
     let origin = origin.map(|(key, value)| (key.to_owned(), value.into()));

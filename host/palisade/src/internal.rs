@@ -36,6 +36,7 @@ pub use crate::workspace::private::{
     Missing, open_deciding_file, open_private_directory, open_turn_file, open_unreplaceable_file,
 };
 pub use crate::workspace::within;
+pub use palisade_schema::json::footprint;
 pub use palisade_schema::schema::hidden_in;
 pub use palisade_wasi_fs::PRIVATE_PREFIX;
 pub use palisade_wasi_fs::internal::{open_regular, open_regular_at};
