@@ -263,6 +263,49 @@ fn long_definitions_delay_no_other_request() {
     assert!(longest < (1 << 20) + (256 << 10), "{longest} bytes");
 }
 
+/// Adds plugins with schemas of 120 KB in whose depth most keywords are unknown to a provider. Its
+/// form names each of them with the whole way to it, some 3 MB for each tool.
+fn add_weakened_definitions(world: &World) {
+    let name = "n".repeat(250);
+    let deep = (0..13).fold(
+        r#"{"minLength":0,"maxLength":9,"pattern":"^","minimum":0,"maximum":9,"multipleOf":1,
+            "exclusiveMinimum":0,"exclusiveMaximum":9,"minItems":0,"maxItems":9,"uniqueItems":true,
+            "contains":{},"minContains":0,"maxContains":9,"minProperties":0,"maxProperties":9,
+            "propertyNames":{},"not":{"type":"null"},"contentEncoding":"x","contentMediaType":"x"}"#
+            .to_owned(),
+        |inner, _| format!(r#"{{"properties":{{"{name}":{inner}}}}}"#),
+    );
+    let branches: Vec<_> = (0..25).map(|at| format!(r#""b{at}":{deep}"#)).collect();
+    let schema = format!(r#"{{"type":"object","properties":{{{}}}}}"#, branches.join(","));
+    for plugin in 0..30 {
+        let told = Told::new(&format!("weakened_{plugin}")).with_input(schema.clone());
+        let file = world.plugins().join(format!("weakened_{plugin}.wasm"));
+        std::fs::write(file, Wat::new(told).build()).unwrap();
+    }
+}
+
+#[test]
+fn definitions_that_are_much_longer_than_their_schemas_are_not_kept() {
+    let _turn = turn();
+    let world = world(b'a');
+    add_weakened_definitions(&world);
+    let api = served(&world, program(&world));
+    let peak = Peak::of_process(api.endpoint.child().id());
+    let mut longest = 0;
+    for format in ["openai", "openai-responses", "anthropic", "gemini"] {
+        for strict in [false, true] {
+            let path = format!("/sessions/s1/definitions?format={format}&strict={strict}");
+            let answer = api.client.get(&path);
+            assert!([200, 503].contains(&answer.status), "{path}: {:.300}", answer.body);
+            longest = longest.max(answer.body.len());
+        }
+    }
+    assert!(peak.growth() < TOTAL + BESIDE, "{} MiB", peak.growth() >> 20);
+    until("the server has returned its memory", || peak.left() < 80 << 20);
+    assert!(longest > 40 << 20, "{longest} bytes");
+    assert_eq!(api.client.get("/healthz").status, 200);
+}
+
 #[test]
 fn idle_sessions_hold_little() {
     let _turn = turn();
