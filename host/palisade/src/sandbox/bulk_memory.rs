@@ -12,7 +12,9 @@
 //!
 //! Each use of an imported function, which the host may carry out, is replaced by one of an added
 //! function that calls it: in code, in tables, in globals and in element segments. The engine
-//! checks the epoch at its head, so no way leads to the host without a check.
+//! checks the epoch at its head, so no way leads to the host without a check. In the usual form of
+//! components, the segments that fill another module's table stay as they are, and the calls
+//! through that table are checked.
 //!
 //! Tables need no slices: one has at most [`ELEMENTS_PER_TABLE`] elements.
 //!
@@ -25,6 +27,7 @@ mod layout;
 mod module;
 mod references;
 mod sections;
+mod shared_tables;
 mod slow_path;
 mod straight_code;
 #[cfg(test)]
@@ -34,12 +37,13 @@ pub(super) use error::SliceError;
 
 use super::precheck::Cap;
 use sections::{Change, Section, Sections, Writer, id};
+use shared_tables::SharedTables;
 use std::borrow::Cow;
 use wasmparser::Parser;
 
 /// The version of the rewriting. Cached code of another version is not used, so every change of the
 /// output needs a new one.
-pub(super) const VERSION: u32 = 5;
+pub(super) const VERSION: u32 = 6;
 
 /// The bytes of a component without long bulk memory instructions and long straight code. Only such
 /// bytes are compiled.
@@ -53,8 +57,12 @@ impl<'a> Sliced<'a> {
     ///
     /// Returns [`SliceError`] if the component is malformed or has too many kinds of instructions.
     pub(super) fn new(bytes: &'a [u8]) -> Result<Self, SliceError> {
+        if !Parser::is_component(bytes) {
+            return Err(SliceError::Header);
+        }
+        let tables = SharedTables::of(bytes)?;
         let mut out = Writer::default();
-        Ok(Self(match component(bytes, 1, &mut out)? {
+        Ok(Self(match component(bytes, tables, 1, &mut out)? {
             Change::None => Cow::Borrowed(bytes),
             Change::Some => Cow::Owned(out.into_bytes()),
         }))
@@ -65,7 +73,12 @@ impl<'a> Sliced<'a> {
     }
 }
 
-fn component(bytes: &[u8], depth: u64, out: &mut Writer) -> Result<Change, SliceError> {
+fn component(
+    bytes: &[u8],
+    tables: SharedTables,
+    depth: u64,
+    out: &mut Writer,
+) -> Result<Change, SliceError> {
     if depth > Cap::Nesting.max() {
         return Err(SliceError::Nesting);
     }
@@ -77,9 +90,10 @@ fn component(bytes: &[u8], depth: u64, out: &mut Writer) -> Result<Change, Slice
     let mut change = Change::None;
     while let Some(section) = sections.next()? {
         change = change.or(match section.id {
-            id::CORE_MODULE => module(&section, out)?,
+            id::CORE_MODULE => module(&section, tables, out)?,
             id::COMPONENT => {
-                out.section(section.id, |out| component(section.content, depth + 1, out))?
+                let inner = |out: &mut Writer| component(section.content, tables, depth + 1, out);
+                out.section(section.id, inner)?
             }
             _ => copied(&section, out),
         });
@@ -87,11 +101,15 @@ fn component(bytes: &[u8], depth: u64, out: &mut Writer) -> Result<Change, Slice
     Ok(change)
 }
 
-fn module(section: &Section<'_>, out: &mut Writer) -> Result<Change, SliceError> {
+fn module(
+    section: &Section<'_>,
+    tables: SharedTables,
+    out: &mut Writer,
+) -> Result<Change, SliceError> {
     if !Parser::is_core_wasm(section.content) {
         return Err(SliceError::Header);
     }
-    match module::rewritten(section.content)? {
+    match module::rewritten(section.content, tables)? {
         Some(module) => out.section(section.id, |out| {
             out.raw(&module);
             Ok(Change::Some)

@@ -98,7 +98,9 @@ fn edits(
     let (mut straight, mut has_calls) = (StraightCode::new(), false);
     while !operators.eof() {
         let (operator, start) = operators.read_with_offset()?;
-        if straight.count(&operator)? == Due::Now {
+        // The first call of a function has no call before it, and so a check since the last one.
+        let is_unchecked = has_calls && is_indirect(&operator) && layout.checks_indirect_calls();
+        if straight.count(&operator)? == Due::Now || is_unchecked {
             found.push((Edit::Check, start..start));
         }
         has_calls |= may_recur(&operator);
@@ -121,11 +123,13 @@ fn edits(
 /// Returns true if the code behind the operator can run in each frame of a recursion, or if the
 /// operator takes long.
 fn may_recur(operator: &Operator<'_>) -> bool {
-    cost(operator) > 1
-        || matches!(
-            operator,
-            Operator::Call { .. } | Operator::CallIndirect { .. } | Operator::CallRef { .. }
-        )
+    let is_call = matches!(operator, Operator::Call { .. } | Operator::CallRef { .. });
+    is_call || is_indirect(operator) || cost(operator) > 1
+}
+
+/// Returns true for a call through a table.
+fn is_indirect(operator: &Operator<'_>) -> bool {
+    matches!(operator, Operator::CallIndirect { .. } | Operator::ReturnCallIndirect { .. })
 }
 
 /// Returns the change of an operator that uses an imported function.

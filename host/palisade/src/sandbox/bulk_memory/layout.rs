@@ -2,10 +2,12 @@
 
 use super::error::SliceError;
 use super::sections::{Section, Sections, id};
+use super::shared_tables::SharedTables;
 use std::collections::BTreeMap;
 use wasmparser::{
-    BinaryReader, CompositeInnerType, DataKind, DataSectionReader, FunctionSectionReader,
-    ImportSectionReader, TypeRef, TypeSectionReader,
+    BinaryReader, CompositeInnerType, DataKind, DataSectionReader, ElementKind,
+    ExportSectionReader, ExternalKind, FunctionSectionReader, ImportSectionReader, TypeRef,
+    TypeSectionReader,
 };
 
 /// An imported function.
@@ -17,12 +19,16 @@ pub(super) struct Import {
 }
 
 /// The facts about a core module that its function bodies do not state.
-#[derive(Default)]
 pub(super) struct Layout<'a> {
     /// The number of parameters of each type, or `None` for a type that is no function type.
     types: Vec<Option<u32>>,
     /// The type of each imported function. These have the lowest indices.
     imports: Vec<u32>,
+    /// The number of imported tables, which have the lowest indices.
+    imported_tables: u32,
+    /// Whether other modules can fill a table of this one.
+    exports_table: bool,
+    tables: SharedTables,
     /// The type of each function that the module defines.
     functions: Vec<u32>,
     /// The size of each passive data segment. An active one is empty when code runs.
@@ -32,8 +38,17 @@ pub(super) struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    pub(super) fn of(module: &'a [u8]) -> Result<Self, SliceError> {
-        let mut layout = Self::default();
+    pub(super) fn of(module: &'a [u8], tables: SharedTables) -> Result<Self, SliceError> {
+        let mut layout = Self {
+            types: Vec::new(),
+            imports: Vec::new(),
+            imported_tables: 0,
+            exports_table: false,
+            tables,
+            functions: Vec::new(),
+            passive: Vec::new(),
+            sections: BTreeMap::new(),
+        };
         let mut sections = Sections::new(module)?;
         while let Some(section) = sections.next()? {
             if id::READ.contains(&section.id)
@@ -59,14 +74,21 @@ impl<'a> Layout<'a> {
             }
             id::IMPORTS => {
                 for import in ImportSectionReader::new(reader)?.into_imports() {
-                    if let TypeRef::Func(ty) | TypeRef::FuncExact(ty) = import?.ty {
-                        self.imports.push(ty);
+                    match import?.ty {
+                        TypeRef::Func(ty) | TypeRef::FuncExact(ty) => self.imports.push(ty),
+                        TypeRef::Table(_) => self.imported_tables += 1,
+                        _ => {}
                     }
                 }
             }
             id::FUNCTIONS => {
                 for ty in FunctionSectionReader::new(reader)? {
                     self.functions.push(ty?);
+                }
+            }
+            id::EXPORTS => {
+                for export in ExportSectionReader::new(reader)? {
+                    self.exports_table |= export?.kind == ExternalKind::Table;
                 }
             }
             id::DATA => {
@@ -86,6 +108,19 @@ impl<'a> Layout<'a> {
     /// Returns the content of a section that is read.
     pub(super) fn section(&self, id: u8) -> Option<&'a [u8]> {
         self.sections.get(&id).copied()
+    }
+
+    /// Returns true if an element segment keeps the imported functions, because calls through its
+    /// table are checked where they are made.
+    pub(super) fn keeps_imports(&self, segment: &ElementKind<'_>) -> bool {
+        let ElementKind::Active { table_index, .. } = segment else { return false };
+        self.tables == SharedTables::CheckedAtCalls
+            && table_index.unwrap_or(0) < self.imported_tables
+    }
+
+    /// Returns true if calls through a table can reach an imported function of another module.
+    pub(super) fn checks_indirect_calls(&self) -> bool {
+        self.tables == SharedTables::CheckedAtCalls && self.exports_table
     }
 
     /// Returns the number of parameters of the function with this index among the defined ones.

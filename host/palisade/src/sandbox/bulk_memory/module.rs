@@ -6,12 +6,16 @@ use super::error::SliceError;
 use super::layout::Layout;
 use super::references::References;
 use super::sections::{Change, Section, Sections, Writer, id};
+use super::shared_tables::SharedTables;
 use super::slow_path::TYPE;
 use wasmparser::{BinaryReader, CodeSectionReader};
 
 /// Returns a core module with added functions, or `None` if it needs none.
-pub(super) fn rewritten(module: &[u8]) -> Result<Option<Vec<u8>>, SliceError> {
-    let layout = Layout::of(module)?;
+pub(super) fn rewritten(
+    module: &[u8],
+    tables: SharedTables,
+) -> Result<Option<Vec<u8>>, SliceError> {
+    let layout = Layout::of(module, tables)?;
     let mut added = AddedFunctions::new(&layout);
     let mut bodies = Writer::default();
     let change = bodies_of(&layout, &mut added, &mut bodies)?;

@@ -5,9 +5,11 @@ use super::error::SliceError;
 use super::layout::Layout;
 use super::sections::{Change, id};
 use std::collections::BTreeMap;
-use wasm_encoder::reencode::{Error, Reencode};
+use wasm_encoder::reencode::{Error, Reencode, utils};
 use wasm_encoder::{ElementSection, Elements, Encode, GlobalSection, TableSection};
-use wasmparser::{BinaryReader, ElementSectionReader, GlobalSectionReader, TableSectionReader};
+use wasmparser::{
+    BinaryReader, Element, ElementSectionReader, GlobalSectionReader, TableSectionReader,
+};
 
 /// The changed sections of a module that refer to functions, each with its length before it.
 pub(super) struct References(BTreeMap<u8, Vec<u8>>);
@@ -20,7 +22,7 @@ impl References {
     ) -> Result<Self, SliceError> {
         let reader = |id| layout.section(id).map(|content| BinaryReader::new(content, 0));
         let referenced = added.referenced();
-        let mut redirect = Redirect { added, change: Change::None };
+        let mut redirect = Redirect { layout, added, change: Change::None, keeps: false };
         let mut changed = Self(BTreeMap::new());
         if let Some(reader) = reader(id::TABLES) {
             let mut tables = TableSection::new();
@@ -61,14 +63,31 @@ impl References {
 
 /// Writes items again, with added functions in the place of the imported ones.
 struct Redirect<'a, 'b> {
+    layout: &'a Layout<'a>,
     added: &'a mut AddedFunctions<'b>,
     change: Change,
+    /// True in a segment that keeps the imported functions.
+    keeps: bool,
 }
 
 impl Reencode for Redirect<'_, '_> {
     type Error = SliceError;
 
+    fn parse_element(
+        &mut self,
+        elements: &mut ElementSection,
+        element: Element<'_>,
+    ) -> Result<(), Error<SliceError>> {
+        self.keeps = self.layout.keeps_imports(&element.kind);
+        let parsed = utils::parse_element(self, elements, element);
+        self.keeps = false;
+        parsed
+    }
+
     fn function_index(&mut self, function: u32) -> Result<u32, Error<SliceError>> {
+        if self.keeps {
+            return Ok(function);
+        }
         Ok(match self.added.import(function).map_err(Error::UserError)? {
             Some(added) => {
                 self.change = Change::Some;

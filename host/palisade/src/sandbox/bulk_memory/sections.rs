@@ -16,18 +16,19 @@ pub(super) mod id {
     pub(in super::super) const FUNCTIONS: u8 = 3;
     pub(in super::super) const TABLES: u8 = 4;
     pub(in super::super) const GLOBALS: u8 = 6;
+    pub(in super::super) const EXPORTS: u8 = 7;
     pub(in super::super) const ELEMENTS: u8 = 9;
     pub(in super::super) const CODE: u8 = 10;
     pub(in super::super) const DATA: u8 = 11;
     const DATA_COUNT: u8 = 12;
 
     /// The sections of a core module that are read, of which each may occur once.
-    pub(in super::super) const READ: [u8; 8] =
-        [TYPES, IMPORTS, FUNCTIONS, TABLES, GLOBALS, ELEMENTS, CODE, DATA];
+    pub(in super::super) const READ: [u8; 9] =
+        [TYPES, IMPORTS, FUNCTIONS, TABLES, GLOBALS, EXPORTS, ELEMENTS, CODE, DATA];
 
     /// The sections of a core module that come behind that of the functions, in their order.
     const BEHIND_FUNCTIONS: [u8; 10] =
-        [TABLES, 5, 13, GLOBALS, 7, 8, ELEMENTS, DATA_COUNT, CODE, DATA];
+        [TABLES, 5, 13, GLOBALS, EXPORTS, 8, ELEMENTS, DATA_COUNT, CODE, DATA];
 
     /// Returns true if a section has to come behind another one, of functions, elements or code.
     pub(in super::super) fn is_behind(id: u8, other: u8) -> bool {

@@ -6,6 +6,7 @@ mod form;
 mod host_calls;
 mod hostile;
 
+use super::shared_tables::SharedTables;
 use super::slow_path::SLICE;
 use super::{Sliced, module};
 use palisade_tests::wat::binary;
@@ -22,9 +23,17 @@ fn engine() -> Engine {
     Engine::new(Config::new().epoch_interruption(true)).unwrap()
 }
 
-/// Returns a module as the compiler gets it.
+/// The usual form of components.
+const USUAL: SharedTables = SharedTables::CheckedAtCalls;
+
+/// Returns a module as the compiler gets it, if it is changed, in a component of the usual form.
+fn changed(bytes: &[u8]) -> Option<Vec<u8>> {
+    module::rewritten(bytes, USUAL).unwrap()
+}
+
+/// Returns a module that is changed.
 fn rewritten(bytes: &[u8]) -> Vec<u8> {
-    module::rewritten(bytes).unwrap().unwrap()
+    changed(bytes).unwrap()
 }
 
 impl Running {

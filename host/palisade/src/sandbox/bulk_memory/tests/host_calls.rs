@@ -1,8 +1,10 @@
 //! Every way to an imported function, which the host may carry out, leads over a check of the epoch.
 
 use super::super::SliceError;
-use super::{binary, engine, module, rewritten};
-use wasmtime::{Caller, Func, Instance, Module, Ref, Store, UpdateDeadline};
+use super::{SharedTables, USUAL, binary, changed, engine, module, rewritten};
+use wasmtime::{
+    Caller, Func, Instance, Module, Ref, RefType, Store, Table, TableType, UpdateDeadline,
+};
 
 /// The epoch checks so far, and those at the last call of the host.
 #[derive(Default)]
@@ -80,38 +82,79 @@ fn no_call_reaches_the_host_without_a_check() {
     }
 }
 
-/// A module that only fills the table of another one has no function and no code.
+/// Returns the checks of a call through a table of another module, which this one fills.
+fn checks_behind_filled_table(filling: &[u8]) -> u64 {
+    let mut store = Store::new(&engine(), 0_u64);
+    store.set_epoch_deadline(0);
+    store.epoch_deadline_callback(|mut store| {
+        *store.data_mut() += 1;
+        Ok(UpdateDeadline::Continue(0))
+    });
+    let host = Func::wrap(&mut store, |number: i32| number + 1);
+    let ty = TableType::new(RefType::FUNCREF, 2, None);
+    let table = Table::new(&mut store, ty, Ref::Func(None)).unwrap();
+    let module = Module::from_binary(store.engine(), filling).unwrap();
+    Instance::new(&mut store, &module, &[host.into(), table.into()]).unwrap();
+    let Some(Ref::Func(Some(function))) = table.get(&mut store, 1) else { panic!("empty") };
+    let function = function.typed::<i32, i32>(&store).unwrap();
+    assert_eq!(function.call(&mut store, 4).unwrap(), 5);
+    store.into_data()
+}
+
+/// Such a module has no function and no code of its own.
 #[test]
-fn module_that_only_fills_a_table_puts_a_checked_function_there() {
-    let bytes = binary(
+fn table_of_another_module_gets_checked_functions_or_is_checked_at_calls() {
+    let filling = binary(
         "(module (import \"a\" \"host\" (func $host (param i32) (result i32)))
            (import \"a\" \"table\" (table 2 funcref))
            (@custom \"before\" \"x\") (elem (i32.const 1) func $host) (data \"passive\"))",
     );
-    let checks_of = |bytes: &[u8]| {
-        let mut store = Store::new(&engine(), 0_u64);
-        store.set_epoch_deadline(0);
-        store.epoch_deadline_callback(|mut store| {
-            *store.data_mut() += 1;
-            Ok(UpdateDeadline::Continue(0))
-        });
-        let host = Func::wrap(&mut store, |number: i32| number + 1);
-        let ty = wasmtime::TableType::new(wasmtime::RefType::FUNCREF, 2, None);
-        let table = wasmtime::Table::new(&mut store, ty, Ref::Func(None)).unwrap();
-        let module = Module::from_binary(store.engine(), bytes).unwrap();
-        Instance::new(&mut store, &module, &[host.into(), table.into()]).unwrap();
-        let Some(Ref::Func(Some(function))) = table.get(&mut store, 1) else { panic!("empty") };
-        let function = function.typed::<i32, i32>(&store).unwrap();
-        assert_eq!(function.call(&mut store, 4).unwrap(), 5);
-        store.into_data()
+    assert!(changed(&filling).is_none());
+    let mixed = module::rewritten(&filling, SharedTables::CheckedInFunctions).unwrap().unwrap();
+    assert_eq!(checks_behind_filled_table(&mixed), checks_behind_filled_table(&filling) + 1);
+
+    const CHECK: [u8; 3] = [0x03, 0x40, 0x0b];
+    let checks = |fields: &str, body: &str, tables: SharedTables| {
+        let module = binary(&format!("(module (table 1 funcref) {fields} (func {body}))"));
+        let code = module::rewritten(&module, tables).unwrap().unwrap_or_default();
+        code.windows(3).filter(|window| *window == CHECK).count()
     };
-    assert_eq!(checks_of(&rewritten(&bytes)), checks_of(&bytes) + 1);
+    let calls = "(call_indirect (i32.const 0))".repeat(4);
+    let calls = format!("{calls} (return_call_indirect (i32.const 0))");
+    let shared = "(export \"t\" (table 0))";
+    assert_eq!(checks(shared, &calls, USUAL), 4, "one before each call but the first");
+    assert_eq!(checks("", &calls, USUAL), 0, "no other module fills this table");
+    assert_eq!(checks(shared, &calls, SharedTables::CheckedInFunctions), 0);
+}
+
+#[test]
+fn component_that_moves_functions_between_tables_gets_checked_functions() {
+    let of = |modules: &str| SharedTables::of(&binary(&format!("(component {modules})"))).unwrap();
+    let shim =
+        "(core module (table (export \"t\") 1 funcref) (func (call_indirect (i32.const 0))))";
+    let fills = "(core module (import \"a\" \"t\" (table 1 funcref)) (import \"a\" \"f\" (func))
+        (elem (i32.const 0) func 0))";
+    assert_eq!(of(&format!("{shim} {fills}")), USUAL);
+    for mixing in [
+        "(import \"a\" \"t\" (table 1 funcref)) (func (call_indirect (i32.const 0)))",
+        "(func (param funcref))",
+        "(func (result funcref) unreachable)",
+        "(import \"a\" \"g\" (global funcref))",
+        "(import \"a\" \"g\" (global (mut funcref)))",
+    ] {
+        for module in
+            [format!("(core module {mixing})"), format!("(component (core module {mixing}))")]
+        {
+            let tables = of(&format!("{shim} {fills} {module}"));
+            assert_eq!(tables, SharedTables::CheckedInFunctions, "{mixing}");
+        }
+    }
 }
 
 #[test]
 fn unused_import_gets_no_function() {
     let bytes = binary("(module (import \"a\" \"host\" (func)) (func (call 1)))");
-    assert!(module::rewritten(&bytes).unwrap().is_none());
+    assert!(changed(&bytes).is_none());
 }
 
 #[test]
@@ -124,7 +167,7 @@ fn imports_with_too_many_parameters_in_all_are_refused() {
         let imports = import.repeat(functions);
         binary(&format!("(module {imports} (elem declare func {declared}) (func {calls}))"))
     };
-    assert!(module::rewritten(&calling(65)).unwrap().is_some());
-    let refused = module::rewritten(&calling(66)).unwrap_err();
+    assert!(changed(&calling(65)).is_some());
+    let refused = module::rewritten(&calling(66), USUAL).unwrap_err();
     assert!(matches!(refused, SliceError::Imports { max: 65_536 }), "{refused}");
 }

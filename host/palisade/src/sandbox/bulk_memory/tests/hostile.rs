@@ -1,7 +1,7 @@
 //! Bytes that no tool would produce.
 
 use super::super::SliceError;
-use super::{Sliced, binary, engine, module};
+use super::{Sliced, USUAL, binary, engine, module};
 use std::time::{Duration, Instant};
 use wasmtime::Module;
 
@@ -24,14 +24,14 @@ const MEMORY: (u8, &[u8]) = (5, &[1, 0, 1]);
 const FILLING: (u8, &[u8]) = (10, &[1, 6, 0, 0x00, 0xfc, 0x0b, 0, 0x0b]);
 
 fn refused(sections: &[(u8, &[u8])]) -> SliceError {
-    module::rewritten(&of_sections(sections)).unwrap_err()
+    module::rewritten(&of_sections(sections), USUAL).unwrap_err()
 }
 
 #[test]
 fn whole_module_is_rewritten() {
     let bytes = of_sections(&[TYPES, FUNCTIONS, MEMORY, FILLING]);
     Module::validate(&engine(), &bytes).unwrap();
-    let rewritten = module::rewritten(&bytes).unwrap().unwrap();
+    let rewritten = super::rewritten(&bytes);
     Module::validate(&engine(), &rewritten).unwrap();
 }
 
@@ -72,10 +72,10 @@ fn malformed_body_is_refused() {
 fn sections_after_the_end_are_refused() {
     let mut bytes = of_sections(&[TYPES]);
     bytes.extend([1, 0x80]);
-    assert!(matches!(module::rewritten(&bytes).unwrap_err(), SliceError::Malformed(_)));
+    assert!(matches!(module::rewritten(&bytes, USUAL).unwrap_err(), SliceError::Malformed(_)));
     bytes.pop();
     bytes.extend([0xff, 0xff, 0xff, 0xff, 0x0f]);
-    assert!(matches!(module::rewritten(&bytes).unwrap_err(), SliceError::Malformed(_)));
+    assert!(matches!(module::rewritten(&bytes, USUAL).unwrap_err(), SliceError::Malformed(_)));
 }
 
 #[test]
@@ -88,8 +88,8 @@ fn combinations_of_memories_and_segments_are_bounded() {
             .collect();
         binary(&format!("(module {memories} (func {copies}))"))
     };
-    assert!(module::rewritten(&module(1_024)).unwrap().is_some());
-    let refused = module::rewritten(&module(1_025)).unwrap_err();
+    assert!(super::changed(&module(1_024)).is_some());
+    let refused = module::rewritten(&module(1_025), USUAL).unwrap_err();
     assert!(matches!(refused, SliceError::SlowPaths { max: 1_024 }), "{refused}");
 }
 
@@ -154,7 +154,7 @@ fn random_bodies_are_judged_like_the_originals() {
         let code = [&[1, body.len() as u8][..], &body].concat();
         let bytes = of_sections(&[(1, &[1, 0x60, 1, 0x7f, 0]), FUNCTIONS, MEMORY, (10, &code)]);
         let is_valid = Module::validate(&engine, &bytes).is_ok();
-        let rewritten = module::rewritten(&bytes);
+        let rewritten = module::rewritten(&bytes, USUAL);
         let stays_valid = match &rewritten {
             Ok(Some(rewritten)) => Module::validate(&engine, rewritten).is_ok(),
             Ok(None) => is_valid,
