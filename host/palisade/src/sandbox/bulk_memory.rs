@@ -43,7 +43,7 @@ use wasmparser::Parser;
 
 /// The version of the rewriting. Cached code of another version is not used, so every change of the
 /// output needs a new one.
-pub(super) const VERSION: u32 = 6;
+pub(super) const VERSION: u32 = 7;
 
 /// The bytes of a component without long bulk memory instructions and long straight code. Only such
 /// bytes are compiled.

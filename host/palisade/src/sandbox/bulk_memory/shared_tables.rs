@@ -4,7 +4,7 @@
 use super::error::SliceError;
 use super::sections::{Sections, id};
 use wasmparser::{
-    BinaryReader, CompositeInnerType, ImportSectionReader, TypeRef, TypeSectionReader,
+    BinaryReader, CompositeInnerType, ImportSectionReader, TypeRef, TypeSectionReader, ValType,
 };
 
 /// The place at which calls through a table that another module has filled are checked. A module
@@ -63,7 +63,7 @@ fn shares_functions(module: &[u8]) -> Result<bool, SliceError> {
                             return Ok(true);
                         };
                         let mut values = ty.params().iter().chain(ty.results());
-                        if values.any(|value| value.is_reference_type()) {
+                        if values.any(|value: &ValType| value.is_reference_type()) {
                             return Ok(true);
                         }
                     }

@@ -163,8 +163,13 @@ fn short_instruction_takes_no_slow_path() {
 
 /// Returns a module whose function calls itself, and then runs this code.
 fn recursion(then: &str, code: &str) -> Vec<u8> {
+    recursion_with("", then, code)
+}
+
+/// The same in a module with more fields.
+fn recursion_with(fields: &str, then: &str, code: &str) -> Vec<u8> {
     binary(&format!(
-        "(module (memory 1) (table 1 funcref) (global $g (mut i32) (i32.const 0))
+        "(module {fields} (memory 1) (table 1 funcref) (global $g (mut i32) (i32.const 0))
          (func $f (export \"f\") (param i32 i32 i32) (if (local.get 0) (then {then})) {code}))"
     ))
 }
@@ -182,6 +187,17 @@ fn epoch_is_checked_in_the_straight_code_behind_a_call() {
     assert_eq!(running.checks(), 100 * (1 + 1));
     let alone = recursion("nop", &straight);
     assert!(super::changed(&alone).is_none(), "it calls no function");
+}
+
+#[test]
+fn epoch_is_checked_more_often_in_code_that_the_engine_carries_out() {
+    let code = "(elem.drop $e) (data.drop $d)".repeat(64);
+    let module = recursion_with("(elem $e func) (data $d \"\")", AGAIN, &code);
+    let mut running = Running::new(&engine(), &rewritten(&module));
+    assert!(running.call("f", [99, 0, 0]));
+    // One check for 32 of these operators, and one at the head of each call.
+    let checks = running.checks();
+    assert!((100 * (1 + 3)..=100 * (1 + 5)).contains(&checks), "{checks}");
 }
 
 #[test]

@@ -152,6 +152,30 @@ fn component_that_moves_functions_between_tables_gets_checked_functions() {
 }
 
 #[test]
+fn loop_of_tail_calls_between_modules_needs_no_stack() {
+    let one = "(module (table (export \"t\") 1 funcref) (type $f (func (param i32) (result i32)))
+      (func (export \"step\") (type $f) (if (i32.eqz (local.get 0)) (then (return (i32.const 42))))
+        (return_call_indirect (type $f) (i32.sub (local.get 0) (i32.const 1)) (i32.const 0))))";
+    let other = "(module (type $f (func (param i32) (result i32)))
+      (import \"a\" \"t\" (table 1 funcref)) (import \"a\" \"step\" (func $step (type $f)))
+      (func $back (type $f) (return_call $step (local.get 0))) (elem (i32.const 0) func $back))";
+    let mut store = Store::new(&engine(), ());
+    store.set_epoch_deadline(1);
+    let mut imports = Vec::new();
+    let instances = [one, other].map(|text| {
+        let mixed = SharedTables::CheckedInFunctions;
+        let bytes = binary(text);
+        let bytes = module::rewritten(&bytes, mixed).unwrap().unwrap_or(bytes);
+        let module = Module::from_binary(store.engine(), &bytes).unwrap();
+        let instance = Instance::new(&mut store, &module, &imports).unwrap();
+        imports = instance.exports(&mut store).map(wasmtime::Export::into_extern).collect();
+        instance
+    });
+    let step = instances[0].get_typed_func::<i32, i32>(&mut store, "step").unwrap();
+    assert_eq!(step.call(&mut store, 1_000_000).unwrap(), 42);
+}
+
+#[test]
 fn unused_import_gets_no_function() {
     let bytes = binary("(module (import \"a\" \"host\" (func)) (func (call 1)))");
     assert!(changed(&bytes).is_none());
