@@ -101,6 +101,21 @@ fn disabled_features_are_refused_by_name() {
     }
 }
 
+/// The engine keeps the elements of a passive segment once for each instance.
+#[test]
+fn passive_element_segments_take_no_memory_of_the_host() {
+    let component = |elements: usize| {
+        let module =
+            format!("(core module $m (elem funcref {}))", "(ref.null func)".repeat(elements));
+        let instances = "(core instance (instantiate $m))".repeat(100);
+        binary(&format!("(component {module} {instances})"))
+    };
+    let loaded = oracle::loading_bytes(ENOUGH, &component(1_000_000));
+    assert!(loaded.reason().contains("elements in passive segments"), "{:?}", loaded.rejected);
+    let loaded = oracle::loading_bytes(ENOUGH, &component(1_000));
+    assert!(!loaded.reason().contains("elements in passive segments"), "{:?}", loaded.rejected);
+}
+
 /// Returns a host whose calls may hold `mib` MiB together and 128 MiB each.
 fn sharing(mib: u64) -> Oracle {
     let plugin = raw().execute("(if (i32.eq (memory.grow (i32.const 1600)) (i32.const -1)) (then unreachable)) (memory.fill (i32.const 65536) (i32.const 7) (i32.const 100000000)) {done}");

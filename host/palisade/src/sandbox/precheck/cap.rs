@@ -58,6 +58,10 @@ pub(crate) const PAGES: u64 = limits::MAX_MEMORY >> 16;
 /// Data and element segments. A component that was initialised before it was stored has a segment
 /// for each run of non-zero memory.
 pub(crate) const SEGMENTS: u64 = 200_000;
+/// Elements of passive segments, with two more for each such segment. The engine holds 16 bytes for
+/// each of them in each instance, which no account counts: 2 MiB with as many instances as a call
+/// may have. Compilers emit active segments.
+pub(crate) const PASSIVE_ELEMENTS: u64 = 1_024;
 /// Bytes of custom sections: names and debug information, which are not compiled. A debug build has
 /// on the order of ten megabytes.
 pub(crate) const CUSTOM: u64 = 48 << 20;
@@ -106,6 +110,8 @@ pub enum Cap {
     Pages,
     /// Data and element segments.
     Segments,
+    /// Elements of passive segments, with two more for each of these segments.
+    PassiveElements,
     /// Bytes of custom sections.
     CustomSections,
 }
@@ -149,6 +155,10 @@ impl Cap {
             Self::Elements => (ELEMENTS, "elements with which a table begins"),
             Self::Pages => (PAGES, "pages with which a memory begins"),
             Self::Segments => (SEGMENTS, "segments of data and elements"),
+            Self::PassiveElements => (
+                PASSIVE_ELEMENTS,
+                "elements in passive segments, and two more for each of these segments",
+            ),
             Self::CustomSections => {
                 (CUSTOM, "bytes of custom sections (`wasm-tools strip` removes them)")
             }

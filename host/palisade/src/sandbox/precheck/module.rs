@@ -7,8 +7,8 @@ use super::feature::Feature;
 use super::feature_check;
 use super::tally::Tally;
 use wasmparser::{
-    CompositeInnerType, CoreType, FunctionBody, ModuleTypeDeclaration, Payload, RecGroup, SubType,
-    TypeRef,
+    CompositeInnerType, CoreType, Element, ElementItems, ElementKind, FunctionBody,
+    ModuleTypeDeclaration, Payload, RecGroup, SubType, TypeRef,
 };
 
 pub(super) fn take(payload: &Payload<'_>, tally: &mut Tally) -> Result<(), PrecheckError> {
@@ -46,7 +46,10 @@ pub(super) fn take(payload: &Payload<'_>, tally: &mut Tally) -> Result<(), Prech
             section.clone().into_iter().try_for_each(|global| external(TypeRef::Global(global?.ty)))
         }
         Payload::TagSection(_) => Err(PrecheckError::Feature(Feature::Exceptions)),
-        Payload::ElementSection(section) => tally.add(Cap::Segments, section.count()),
+        Payload::ElementSection(section) => {
+            tally.add(Cap::Segments, section.count())?;
+            section.clone().into_iter().try_for_each(|segment| passive(&segment?, tally))
+        }
         Payload::DataSection(section) => tally.add(Cap::Segments, section.count()),
         Payload::CodeSectionEntry(body) => self::body(body),
         _ => Ok(()),
@@ -99,6 +102,18 @@ fn external(ty: TypeRef) -> Result<(), PrecheckError> {
         TypeRef::Global(ty) => feature_check::value(ty.content_type),
         TypeRef::Tag(_) => Err(PrecheckError::Feature(Feature::Exceptions)),
         _ => Ok(()),
+    }
+}
+
+/// Counts the elements that the engine keeps of a segment.
+fn passive(segment: &Element<'_>, tally: &mut Tally) -> Result<(), PrecheckError> {
+    let elements = match &segment.items {
+        ElementItems::Functions(functions) => functions.count(),
+        ElementItems::Expressions(_, expressions) => expressions.count(),
+    };
+    match segment.kind {
+        ElementKind::Passive => tally.add(Cap::PassiveElements, u64::from(elements) + 2),
+        ElementKind::Active { .. } | ElementKind::Declared => Ok(()),
     }
 }
 

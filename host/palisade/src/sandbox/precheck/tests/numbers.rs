@@ -232,6 +232,22 @@ fn excessive_count_is_refused_before_its_items() {
 }
 
 #[test]
+fn elements_that_the_engine_keeps_for_each_instance_are_bounded() {
+    let modules = |segment: &str, elements: u64| {
+        let elements = "(ref.null func)".repeat(elements as usize);
+        let module = format!("(core module (table 0 funcref) (elem {segment} funcref {elements}))");
+        format!("(component {} (core module (elem func)))", module.repeat(2))
+    };
+    // Each of the three segments counts as two more.
+    let most = (cap::PASSIVE_ELEMENTS - 6) / 2;
+    assert_eq!(text(&modules("", most)), Ok(()));
+    assert_eq!(too_many(Cap::PassiveElements, &modules("", most + 1)), cap::PASSIVE_ELEMENTS + 2);
+    for not_kept in ["declare", "(table 0) (offset (i32.const 0))"] {
+        assert_eq!(text(&modules(not_kept, most + 1)), Ok(()));
+    }
+}
+
+#[test]
 fn custom_sections_count_by_bytes() {
     let with = |data: usize| {
         let mut bytes = b"\0asm\x0d\0\x01\0".to_vec();
