@@ -11,7 +11,7 @@ mod tests;
 
 use super::errors::queue_timeout;
 use super::panics::{catch_panic, catch_panic_sync};
-use crate::execution::share::Share;
+use crate::execution::share::{Owner, Share};
 use crate::execution::{ToolContext, enter_queue};
 use crate::sandbox::limits;
 use crate::tool::{ErrorKind, ExecutionKind, Limit};
@@ -95,9 +95,9 @@ impl CallThreads {
 
     /// Takes a free slot, if there is one.
     fn try_admit(&self, queue: &Share) -> Result<Option<Permit>, ErrorKind> {
-        self.check_lost()?;
+        self.check_lost(queue.owner())?;
         let free = self.0.permits.share_of(queue.owner()).try_take(1).ok();
-        Ok(free.map(|free| self.0.permit(free)))
+        Ok(free.map(|free| self.0.permit(free, queue.owner())))
     }
 
     /// Waits like [`admit`](Self::admit), and blocks the calling thread. The wait needs timers, and
@@ -122,28 +122,28 @@ impl CallThreads {
     async fn free_permit(&self, share: &Arc<Share>) -> Result<Permit, ErrorKind> {
         let mut free = pin!(share.take(1));
         loop {
-            let mut full = pin!(self.0.full.notified());
+            let mut hung = pin!(self.0.hung.notified());
             // Registered before the check, so that no wake-up is lost between the check and the
             // wait.
-            full.as_mut().enable();
-            self.check_lost()?;
+            hung.as_mut().enable();
+            self.check_lost(share.owner())?;
             tokio::select! {
                 biased;
                 free = &mut free => {
-                    self.check_lost()?;
-                    return Ok(self.0.permit(free));
+                    self.check_lost(share.owner())?;
+                    return Ok(self.0.permit(free, share.owner()));
                 }
-                () = full => {}
+                () = hung => {}
                 // Hanging threads without a caller are only detected here.
                 () = sleep(limits::THREAD_GRACE) => {}
             }
         }
     }
 
-    fn check_lost(&self) -> Result<(), ErrorKind> {
-        match self.0.exhausted() {
+    fn check_lost(&self, owner: &Owner) -> Result<(), ErrorKind> {
+        match self.0.exhausted(owner) {
             Some(lost) => {
-                Err(ErrorKind::ResourceExhausted { limit: Limit::LostThreads, value: lost as u64 })
+                Err(ErrorKind::ResourceExhausted { limit: Limit::LostThreads, value: lost })
             }
             None => Ok(()),
         }

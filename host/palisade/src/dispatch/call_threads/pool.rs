@@ -1,9 +1,9 @@
 //! The worker threads of calls, with the records of those that hang.
 
-use crate::execution::share::{Grant, Pool};
+use crate::execution::share::{Grant, Owner, Pool, Share};
 use crate::execution::thread_pool::{Job, ThreadPool};
 use crate::sandbox::limits;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,9 +14,11 @@ use tokio::sync::Notify;
 pub(super) struct WorkerPool {
     /// One leased slot per concurrent thread. A hanging thread keeps its slot until it is replaced.
     pub(super) permits: Pool,
-    /// Notified when the number of hanging threads reaches its limit.
-    pub(super) full: Notify,
-    max_lost: usize,
+    /// Notified when a thread hangs, which may reach a limit.
+    pub(super) hung: Notify,
+    /// One slot for each hanging thread that was replaced, so that the calls of one owner do not
+    /// take those of all others.
+    lost: Pool,
     state: Mutex<PoolState>,
     threads: Arc<ThreadPool>,
 }
@@ -24,10 +26,17 @@ pub(super) struct WorkerPool {
 #[derive(Default)]
 struct PoolState {
     next: u64,
-    /// The work in flight, each with its lease.
-    running: HashMap<u64, Option<u64>>,
-    lost: HashSet<u64>,
+    running: HashMap<u64, Running>,
+    /// The hanging threads, each with its slot if it was replaced.
+    lost: HashMap<u64, Option<Grant>>,
     orphans: HashMap<u64, Orphan>,
+}
+
+/// Work in flight.
+struct Running {
+    lease: Option<u64>,
+    /// Its owner's share of the slots for hanging threads.
+    lost: Arc<Share>,
 }
 
 /// Work without a caller. Nothing polls it, so it is checked when a slot is requested.
@@ -80,8 +89,8 @@ impl WorkerPool {
     pub(super) fn new(threads: u32, max_lost: u32) -> Arc<Self> {
         Arc::new(Self {
             permits: Pool::leased(u64::from(threads)),
-            full: Notify::new(),
-            max_lost: max_lost as usize,
+            hung: Notify::new(),
+            lost: Pool::new(u64::from(max_lost)),
             state: Mutex::default(),
             threads: ThreadPool::new("palisade-call"),
         })
@@ -93,9 +102,11 @@ impl WorkerPool {
         self.state().lost.len()
     }
 
-    /// Returns the limit on hanging threads if it is reached.
-    pub(super) fn exhausted(&self) -> Option<usize> {
-        (self.lost() >= self.max_lost).then_some(self.max_lost)
+    /// Returns the limit on hanging threads if it is reached, or this owner has its share of it.
+    pub(super) fn exhausted(&self, owner: &Owner) -> Option<u64> {
+        self.check_orphans();
+        let free = self.lost.share_of(owner).try_take(1);
+        free.err().map(|_| self.lost.capacity())
     }
 
     /// Records that the work has lost its caller.
@@ -123,11 +134,12 @@ impl WorkerPool {
         }
     }
 
-    pub(super) fn permit(self: &Arc<Self>, grant: Grant) -> Permit {
+    pub(super) fn permit(self: &Arc<Self>, grant: Grant, owner: &Owner) -> Permit {
         let mut state = self.state();
         let number = state.next;
         state.next += 1;
-        state.running.insert(number, grant.lease());
+        let running = Running { lease: grant.lease(), lost: self.lost.share_of(owner) };
+        state.running.insert(number, running);
         Permit { pool: self.clone(), number, _grant: grant }
     }
 
@@ -140,23 +152,21 @@ impl WorkerPool {
     /// false if the work has ended.
     pub(super) fn abandon(&self, number: u64) -> bool {
         let mut state = self.state();
-        let Some(lease) = state.running.remove(&number) else {
-            return state.lost.contains(&number);
+        let Some(running) = state.running.remove(&number) else {
+            return state.lost.contains_key(&number);
         };
         state.orphans.remove(&number);
-        let replaced = lease.filter(|_| state.lost.len() < self.max_lost);
-        state.lost.insert(number);
+        let slot = running.lost.try_take(1).ok();
+        let replaced = running.lease.filter(|_| slot.is_some());
+        state.lost.insert(number, slot);
         let lost = state.lost.len();
-        let is_full = lost >= self.max_lost;
         drop(state);
         tracing::warn!(lost, "the thread of a call hangs and was given up");
         // The slot passes to a new thread; the hanging thread does not return it a second time.
         if let Some(lease) = replaced {
             self.permits.abandon(lease);
         }
-        if is_full {
-            self.full.notify_waiters();
-        }
+        self.hung.notify_waiters();
         true
     }
 
@@ -170,7 +180,7 @@ impl WorkerPool {
         let mut state = self.state();
         state.running.remove(&number);
         state.orphans.remove(&number);
-        let was_lost = state.lost.remove(&number);
+        let was_lost = state.lost.remove(&number).is_some();
         drop(state);
         if was_lost {
             tracing::warn!("a thread that was given up has come back");

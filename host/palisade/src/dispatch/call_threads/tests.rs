@@ -4,14 +4,27 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot start a thread has failed")]
 
 use super::pool::{Permit, WorkerPool};
+use crate::execution::share::{Groups, Owner};
 use crate::tool::Digest;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
+fn owner(name: &str) -> Owner {
+    Owner::new(Digest::of(name.as_bytes()), Groups::default())
+}
+
 fn permit(pool: &Arc<WorkerPool>) -> Permit {
-    pool.permit(pool.permits.share(Digest::of(b"a plugin")).try_take(1).unwrap())
+    permit_of(pool, &owner("a plugin"))
+}
+
+fn permit_of(pool: &Arc<WorkerPool>, owner: &Owner) -> Permit {
+    pool.permit(pool.permits.share_of(owner).try_take(1).unwrap(), owner)
+}
+
+fn exhausted(pool: &WorkerPool) -> Option<u64> {
+    pool.exhausted(&owner("a plugin"))
 }
 
 fn free(pool: &WorkerPool) -> u64 {
@@ -32,13 +45,28 @@ fn thread_counts_survive_loss_and_return() {
     let second = permit(&pool);
     assert!(pool.abandon(first.number) && pool.abandon(second.number), "both still work");
     // The first was replaced, the second is beyond the limit.
-    assert_eq!((pool.lost(), pool.exhausted(), free(&pool)), (2, Some(1), 3));
+    assert_eq!((pool.lost(), exhausted(&pool), free(&pool)), (2, Some(1), 3));
     let number = first.number;
     drop(first);
     assert_eq!((pool.lost(), free(&pool)), (1, 3));
     assert!(!pool.abandon(number), "it has ended");
     drop(second);
-    assert_eq!((pool.lost(), pool.exhausted(), free(&pool)), (0, None, 4));
+    assert_eq!((pool.lost(), exhausted(&pool), free(&pool)), (0, None, 4));
+}
+
+#[test]
+fn hanging_threads_of_one_owner_leave_slots_to_the_others() {
+    let pool = WorkerPool::new(64, 32);
+    let (hanging, other) = (owner("hanging"), owner("other"));
+    let permits: Vec<Permit> = (0..30).map(|_| permit_of(&pool, &hanging)).collect();
+    permits.iter().for_each(|permit| assert!(pool.abandon(permit.number)));
+    assert_eq!((pool.lost(), pool.exhausted(&hanging)), (30, Some(32)));
+    assert_eq!(pool.exhausted(&other), None);
+    let lost = permit_of(&pool, &other);
+    assert!(pool.abandon(lost.number));
+    assert_eq!(pool.exhausted(&other), None, "a part is left for each further owner");
+    drop(permits);
+    assert_eq!((pool.lost(), pool.exhausted(&hanging)), (1, None));
 }
 
 #[test]
