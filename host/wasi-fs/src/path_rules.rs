@@ -1,14 +1,16 @@
 //! Path rules: the patterns that decide which paths of a mounted directory guests reach.
 
+mod path_set;
 mod pattern;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use globset::GlobSet;
+use regex_automata::MatchError;
 
 use crate::protected_paths::names::{folded, stem};
+use path_set::{Extent, PathSet};
 pub use pattern::PathRuleError;
 use pattern::Pattern;
 
@@ -40,10 +42,10 @@ pub struct PathRules {
 /// The patterns of one origin.
 struct Layer {
     /// The patterns of `deny` in folded form, for folded paths.
-    deny: GlobSet,
+    deny: PathSet,
     /// The same patterns as they were written, for paths as they are: folding a path could make a
     /// pattern such as `[!A-Z]*` miss it, and may only add to what is denied.
-    deny_as_written: GlobSet,
+    deny_as_written: PathSet,
     allow: Option<Allow>,
 }
 
@@ -55,9 +57,9 @@ impl fmt::Debug for Layer {
 }
 
 struct Allow {
-    paths: GlobSet,
+    paths: PathSet,
     /// The directories that may lead to an allowed path.
-    ways: GlobSet,
+    ways: PathSet,
 }
 
 /// The judgement of the rules on a path.
@@ -93,13 +95,13 @@ impl PathRules {
         }
         let allow = allow.map(|patterns| {
             Ok::<_, PathRuleError>(Allow {
-                paths: pattern::compile(patterns.iter().flat_map(Pattern::tree))?,
-                ways: pattern::compile(patterns.iter().flat_map(Pattern::ways))?,
+                paths: pattern::compile(patterns.iter().map(Pattern::top), Extent::SelfOrAbove)?,
+                ways: pattern::compile(patterns.iter().flat_map(Pattern::ways), Extent::Whole)?,
             })
         });
         let folded: Result<Vec<_>, _> = deny.iter().map(Pattern::folded).collect();
-        let deny_as_written = pattern::compile(deny.iter().flat_map(Pattern::tree))?;
-        let deny = pattern::compile(folded?.iter().flat_map(Pattern::tree))?;
+        let deny_as_written = pattern::compile(deny.iter().map(Pattern::top), Extent::SelfOrAbove)?;
+        let deny = pattern::compile(folded?.iter().map(Pattern::top), Extent::SelfOrAbove)?;
         let allow = allow.transpose()?;
         Ok(Self { layers: vec![Arc::new(Layer { deny, deny_as_written, allow })] })
     }
@@ -134,25 +136,36 @@ impl PathRules {
 }
 
 impl Layer {
+    /// Judges a path. One that cannot be compared is denied.
     fn standing(&self, path: &str, forms: &Forms) -> Standing {
-        if !self.deny.is_empty() && !path.is_empty() && self.denies(path, forms) {
-            return Standing::Denied;
-        }
-        match &self.allow {
-            None => Standing::Permitted,
-            Some(allow) if !path.is_empty() && allow.paths.is_match(path) => Standing::Permitted,
-            Some(allow) if path.is_empty() || allow.ways.is_match(path) => Standing::Way,
-            Some(_) => Standing::Denied,
-        }
+        self.compared(path, forms).unwrap_or(Standing::Denied)
     }
 
-    fn denies(&self, path: &str, forms: &Forms) -> bool {
-        forms.is_short
-            || self.deny_as_written.is_match(path)
-            || self.deny.is_match(&forms.folded)
-            || forms.stems.iter().any(|(written, folded)| {
-                self.deny_as_written.is_match(written) || self.deny.is_match(folded)
-            })
+    fn compared(&self, path: &str, forms: &Forms) -> Result<Standing, MatchError> {
+        if !self.deny.is_empty() && !path.is_empty() && self.denies(path, forms)? {
+            return Ok(Standing::Denied);
+        }
+        let Some(allow) = &self.allow else { return Ok(Standing::Permitted) };
+        if !path.is_empty() && allow.paths.is_match(path)? {
+            return Ok(Standing::Permitted);
+        }
+        let is_way = path.is_empty() || allow.ways.is_match(path)?;
+        Ok(if is_way { Standing::Way } else { Standing::Denied })
+    }
+
+    fn denies(&self, path: &str, forms: &Forms) -> Result<bool, MatchError> {
+        if forms.is_short
+            || self.deny_as_written.is_match(path)?
+            || self.deny.is_match(&forms.folded)?
+        {
+            return Ok(true);
+        }
+        match &forms.stems {
+            None => Ok(false),
+            Some((written, folded)) => {
+                Ok(self.deny_as_written.is_match(written)? || self.deny.is_match(folded)?)
+            }
+        }
     }
 }
 

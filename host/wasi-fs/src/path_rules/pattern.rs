@@ -1,8 +1,9 @@
 //! The patterns of path rules: their checks, and the patterns that they stand for.
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::{Glob, GlobBuilder};
 
 use super::PathRules;
+use super::path_set::{Extent, PathSet, TooLarge};
 use crate::protected_paths::names::{folded, shown};
 
 /// The reason why path rules are not accepted.
@@ -78,14 +79,10 @@ impl Pattern {
         Ok(Self(folded))
     }
 
-    /// Returns the patterns of the matched paths and of everything below them. The pattern `a/**`
+    /// Returns the pattern of the matched paths without what is below them. The pattern `a/**`
     /// includes the directory `a`, so that it cannot be moved away with its contents.
-    pub(super) fn tree(&self) -> Vec<String> {
-        let whole = self.0.trim_end_matches("/**");
-        match whole {
-            "**" => vec!["**".to_owned()],
-            _ => vec![whole.to_owned(), format!("{whole}/**")],
-        }
+    pub(super) fn top(&self) -> String {
+        self.0.trim_end_matches("/**").to_owned()
     }
 
     /// Returns the patterns of the directories above a matched path.
@@ -108,23 +105,25 @@ impl Pattern {
     }
 }
 
-/// Compiles patterns to one set.
-pub(super) fn compile(patterns: impl Iterator<Item = String>) -> Result<GlobSet, PathRuleError> {
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
-        set.add(glob(&pattern)?);
-    }
-    let whole = |error: globset::Error| refused("the list", error.kind().to_string());
-    set.build().map_err(whole)
+/// Compiles the patterns of a list.
+pub(super) fn compile(
+    patterns: impl Iterator<Item = String>,
+    extent: Extent,
+) -> Result<PathSet, PathRuleError> {
+    let globs: Result<Vec<_>, _> = patterns.map(|pattern| glob(&pattern)).collect();
+    let too_large = "its patterns need too much memory together; write fewer or shorter ones, \
+        with fewer `*` and `?`";
+    PathSet::new(&globs?, extent).map_err(|TooLarge| refused("the list", too_large.to_owned()))
 }
 
-fn glob(text: &str) -> Result<globset::Glob, PathRuleError> {
+fn glob(text: &str) -> Result<Glob, PathRuleError> {
     let built = GlobBuilder::new(text).literal_separator(true).backslash_escape(false).build();
     let glob = built.map_err(|error| refused(text, error.kind().to_string()))?;
-    // `Glob` does not compile its expression; a set of it does.
-    let alone = GlobSetBuilder::new().add(glob.clone()).build();
-    alone.map_err(|error| refused(text, error.kind().to_string()))?;
-    Ok(glob)
+    let too_large = "it needs too much memory; write `*` in place of many `?`, or fewer of both";
+    match PathSet::new(std::slice::from_ref(&glob), Extent::SelfOrAbove) {
+        Ok(_) => Ok(glob),
+        Err(TooLarge) => Err(refused(text, too_large.to_owned())),
+    }
 }
 
 fn refused(pattern: &str, reason: String) -> PathRuleError {

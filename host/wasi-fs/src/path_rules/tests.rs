@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+use std::time::{Duration, Instant};
+
 use super::*;
 
 fn rules(allow: Option<&[&str]>, deny: &[&str]) -> Result<PathRules, PathRuleError> {
@@ -149,4 +151,41 @@ fn patterns_are_bounded_in_number_and_length() {
     assert!(rules(Some(&most), &most).is_ok());
     let more = vec!["a"; PathRules::PATTERNS + 1];
     assert_eq!(rules(None, &more).unwrap_err(), PathRuleError::Many { count: 129 });
+}
+
+fn lists(patterns: Vec<String>) -> Result<PathRules, PathRuleError> {
+    PathRules::new(None, &patterns)
+}
+
+#[test]
+fn list_of_many_ordinary_patterns_is_accepted() {
+    let endings = (0..100).map(|at| format!("**/*.ending{at}"));
+    let directories = (0..27).map(|at| format!("packages/*/private-{at}/**"));
+    let rules = lists(endings.chain(directories).chain(["**/.env*".into()]).collect()).unwrap();
+    assert!(rules.permits("packages/a/public/file.txt"));
+    for denied in ["a/b.ending99", "packages/x/private-26/y/z", "deep/er/.env.local"] {
+        assert!(!rules.permits(denied), "{denied}");
+    }
+}
+
+/// An automaton for these has a state for each subset of the places where the pattern may stand.
+#[test]
+fn patterns_that_need_much_memory_are_refused() {
+    let one = format!("**/*a{}zq", "?".repeat(180));
+    let refused = lists(vec![one]).unwrap_err().to_string();
+    assert!(refused.contains("it needs too much memory; write `*`"), "{refused}");
+    let many = (0..128).map(|at| format!("**/*{at}a*b*c*{at}d*e*f*{at}"));
+    let refused = lists(many.collect()).unwrap_err().to_string();
+    assert!(refused.contains("its patterns need too much memory together"), "{refused}");
+}
+
+/// The longest path in which each byte may begin a match.
+#[test]
+fn comparison_takes_a_short_time_for_any_path() {
+    let few = (0..6).map(|at| format!("**/*a??????{at}*b"));
+    let rules = lists(few.collect()).unwrap();
+    let path = vec!["ab".repeat(125); 16].join("/");
+    let start = Instant::now();
+    (0..100).for_each(|_| assert!(rules.permits(&path)));
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
 }
