@@ -8,7 +8,7 @@ use super::lazy_code::{ByteSource, LazyCode};
 use super::prepared::Prepared;
 use super::provenance::{Freshness, Trust};
 use crate::execution::OwnerShares;
-use crate::execution::account::{DescriptionTerms, HeldDescription};
+use crate::execution::account::{DescriptionPart, DescriptionTerms, HeldDescription};
 use crate::sandbox::adapt::{World, package_docs};
 use crate::sandbox::description::Description;
 use crate::sandbox::guest_files::GuestFiles;
@@ -74,8 +74,15 @@ impl Sandbox {
         self.cache.keep_description(&self.runtime.engine, described, &description);
         let held = self.held(source.trust, terms, &definitions, &description.offer)?;
         let owner = OwnerShares::new(digest);
+        let code = match terms.part {
+            DescriptionPart::Approved => {
+                LazyCode::from_linked(linked, *tier, self.clone(), source, powers)
+            }
+            // It may never be called, so that its code takes no memory until then.
+            DescriptionPart::Unapproved => LazyCode::unloaded(self.clone(), source, powers),
+        };
         Ok(Arc::new(Prepared {
-            code: LazyCode::from_linked(linked, *tier, self.clone(), source, powers),
+            code,
             digest,
             description: held,
             definitions: with_reach(definitions, &imports),
@@ -181,5 +188,38 @@ fn with_reach(definitions: Vec<Definition>, imports: &[Import]) -> Vec<Definitio
     match imports.iter().any(|import| import.name.starts_with(SENDS_REQUESTS)) {
         true => definitions.into_iter().map(Definition::with_requests).collect(),
         false => definitions,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+    use crate::sandbox::Cache;
+    use palisade_tests::Wat;
+    use palisade_tests::wat::Told;
+
+    #[test]
+    fn code_of_a_file_without_approval_is_not_kept_in_memory() {
+        let sandbox = Sandbox::new(Cache::off()).unwrap();
+        let bytes = Wat::new(Told::new("raw")).build();
+        for part in [DescriptionPart::Approved, DescriptionPart::Unapproved] {
+            let again = bytes.clone();
+            let source = ByteSource {
+                bytes: Box::new(move || Ok(again.clone())),
+                trust: Trust::Untrusted,
+                world: World::Tool,
+            };
+            let terms = DescriptionTerms { part, replaced: 0 };
+            let uncancelled = CancellationToken::new();
+            let prepared =
+                sandbox.prepare_hashed(&bytes, Digest::of(&bytes), source, terms, &uncancelled);
+            let prepared = prepared.unwrap();
+            let is_approved = part == DescriptionPart::Approved;
+            assert_eq!(prepared.code.get().is_some(), is_approved);
+            prepared.hold().unwrap();
+            assert!(prepared.code.get().is_some(), "a call loads it");
+        }
     }
 }
