@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 
-/// Maximum length of the first line, in bytes: the whole queue of a file of events holds at most
-/// this. A longer first line of results is refused, since it cannot be told from other content.
+/// Maximum length of a line, in bytes: the whole queue of a file of events holds at most this. A
+/// longer line of results is refused, since it cannot be told from other content.
 const MAX_LINE: u64 = 8 << 20;
 
 /// The lines that a file is for.
@@ -33,6 +33,24 @@ impl Content {
         }
     }
 
+    /// Returns true if a file that is not empty has such lines: the first one, and all of them if
+    /// they are to be replaced. A run that was killed may have left the beginning of a line.
+    fn is_all_of(self, file: &File) -> io::Result<bool> {
+        let mut lines = BufReader::new(file);
+        let mut is_first = true;
+        loop {
+            let mut line = Vec::new();
+            lines.by_ref().take(MAX_LINE).read_until(b'\n', &mut line)?;
+            let is_torn = !is_first && !line.ends_with(b"\n") && line.starts_with(b"{");
+            match (self, line.is_empty() || is_torn || self.accepts(&line)) {
+                (_, false) => return Ok(false),
+                (Self::Events, true) => return Ok(true),
+                (Self::Results, true) if line.is_empty() => return Ok(true),
+                (Self::Results, true) => is_first = false,
+            }
+        }
+    }
+
     /// Returns true if a line is a JSON object with these members.
     fn accepts(self, line: &[u8]) -> bool {
         let members = serde_json::from_slice::<BTreeMap<String, IgnoredAny>>(line);
@@ -49,7 +67,8 @@ pub(super) enum Former {
     Torn,
 }
 
-/// Checks that a file is empty, or that its first line is of this kind. `again` opens the same file
+/// Checks that a file is empty, or that its lines are of this kind: the first one of events, and
+/// each of results. `again` opens the same file
 /// for reading. A pipe or a device has no former content.
 ///
 /// # Errors
@@ -66,7 +85,7 @@ pub(super) fn check(
     }
     let former = again()?;
     // Another process may have put a pipe or a device in its place.
-    if former.metadata()?.is_file() && content.accepts(&first_line(&former)?) {
+    if former.metadata()?.is_file() && content.is_all_of(&former)? {
         return end(former);
     }
     Err(io::Error::other(format!(
@@ -82,15 +101,33 @@ fn end(mut file: File) -> io::Result<Former> {
     Ok(if last == *b"\n" { Former::Whole } else { Former::Torn })
 }
 
-fn first_line(file: &File) -> io::Result<Vec<u8>> {
-    let mut line = Vec::new();
-    BufReader::new(file.take(MAX_LINE)).read_until(b'\n', &mut line)?;
-    Ok(line)
-}
-
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
     use super::*;
+    use std::io::Write as _;
+
+    #[test]
+    fn results_are_replaced_only_where_every_line_is_one() {
+        let result = r#"{"call_id":"1","tool":"t","success":true,"files_modified":[]}"#;
+        let is_replaced = |text: &str| {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            check(&file, Content::Results, || {
+                let mut again = file.try_clone()?;
+                again.rewind()?;
+                Ok(again)
+            })
+            .is_ok()
+        };
+        assert!(is_replaced(&format!("{result}\n{result}\n")));
+        assert!(is_replaced(&format!("{result}\n{{\"call_id\":\"2\"")), "a run was killed");
+        for other in ["notes", "notes\n", "\n", "{\"a\":1}\n"] {
+            assert!(!is_replaced(&format!("{result}\n{other}")), "{other:?}");
+            assert!(!is_replaced(other), "{other:?}");
+        }
+    }
 
     #[test]
     fn event_line_requires_the_members_of_an_event() {
