@@ -34,16 +34,22 @@ use wasmparser::{
 /// checked after that.
 pub(super) fn check(bytes: &[u8]) -> Result<(), PrecheckError> {
     header::check(bytes)?;
-    let mut walk =
-        Walk { bytes, tally: Tally::default(), scopes: Scopes::default(), open: Vec::new() };
+    let mut walk = Walk {
+        bytes,
+        tally: Tally::default(),
+        scopes: Scopes::default(),
+        open: Vec::new(),
+        most_data: 0,
+    };
     Parser::new(0).parse_all(bytes).try_for_each(|payload| walk.take(&payload?))
 }
 
 /// A component or core module that the walk has entered and not left.
 enum Open {
     Component(Instances),
-    /// A core module. It cannot contain another definition.
-    Module,
+    /// A core module, with the data of each of its instances so far, in bytes. It cannot contain
+    /// another definition.
+    Module(u64),
 }
 
 struct Walk<'a> {
@@ -51,6 +57,8 @@ struct Walk<'a> {
     tally: Tally,
     scopes: Scopes,
     open: Vec<Open>,
+    /// The most data that an instance of any core module has, in bytes.
+    most_data: u64,
 }
 
 impl Walk<'_> {
@@ -59,13 +67,17 @@ impl Walk<'_> {
             Payload::Version { encoding, .. } => self.enter(*encoding),
             Payload::End(_) => self.leave(),
             Payload::CustomSection(section) => {
-                self.tally.add(Cap::CustomSections, section.data().len())
+                self.tally.add(Cap::CustomSections, section.data().len())?;
+                module::names(section)
             }
             Payload::UnknownSection { id, range, .. } => {
                 Err(PrecheckError::UnknownSection { id: *id, at: range.start })
             }
-            payload => match self.open.last() {
-                Some(Open::Module) => module::take(payload, &mut self.tally),
+            payload => match self.open.last_mut() {
+                Some(Open::Module(data)) => {
+                    *data = data.saturating_add(module::instance_data(payload));
+                    module::take(payload, &mut self.tally)
+                }
                 _ => self.part(payload),
             },
         }
@@ -73,7 +85,7 @@ impl Walk<'_> {
 
     fn enter(&mut self, encoding: Encoding) -> Result<(), PrecheckError> {
         if encoding == Encoding::Module {
-            self.open.push(Open::Module);
+            self.open.push(Open::Module(0));
             return self.tally.add(Cap::Modules, 1usize);
         }
         self.open.push(Open::Component(Instances::default()));
@@ -83,7 +95,15 @@ impl Walk<'_> {
     }
 
     fn leave(&mut self) -> Result<(), PrecheckError> {
-        let Some(Open::Component(done)) = self.open.pop() else { return Ok(()) };
+        let done = match self.open.pop() {
+            Some(Open::Component(done)) => done,
+            Some(Open::Module(data)) => {
+                self.most_data = self.most_data.max(data);
+                self.instances()?.push_module(Some(data));
+                return Ok(());
+            }
+            None => return Ok(()),
+        };
         self.scopes.leave();
         match self.open.last_mut() {
             Some(Open::Component(around)) => {
@@ -129,8 +149,9 @@ impl Walk<'_> {
                     .try_for_each(|function| feature_check::canonical(&function?))
             }
             Payload::InstanceSection(section) => {
+                let most_data = self.most_data;
                 section.clone().into_iter().try_for_each(|instance| {
-                    self.instances()?.core(&instance?);
+                    self.instances()?.core(&instance?, most_data);
                     Ok(())
                 })
             }
@@ -170,6 +191,7 @@ impl Walk<'_> {
         self.instances()?.spend(1);
         match ty {
             ComponentTypeRef::Component(_) => self.instances()?.foreign(),
+            ComponentTypeRef::Module(_) => self.instances()?.push_module(None),
             ComponentTypeRef::Type(TypeBounds::Eq(index)) => self.scopes.again(0, index),
             ComponentTypeRef::Type(TypeBounds::SubResource) => self.scopes.opaque(),
             _ => {}
@@ -181,6 +203,10 @@ impl Walk<'_> {
         self.instances()?.spend(1);
         match kind {
             ComponentExternalKind::Component => self.instances()?.again(index),
+            ComponentExternalKind::Module => {
+                let instances = self.instances()?;
+                instances.push_module(instances.module(index));
+            }
             ComponentExternalKind::Type => self.scopes.again(0, index),
             _ => {}
         }
@@ -193,6 +219,9 @@ impl Walk<'_> {
             ComponentAlias::InstanceExport { kind: ComponentExternalKind::Component, .. } => {
                 self.instances()?.foreign();
             }
+            ComponentAlias::InstanceExport { kind: ComponentExternalKind::Module, .. } => {
+                self.instances()?.push_module(None);
+            }
             ComponentAlias::InstanceExport { kind: ComponentExternalKind::Type, .. } => {
                 self.scopes.opaque();
             }
@@ -200,21 +229,23 @@ impl Walk<'_> {
                 self.scopes.again(count, index);
             }
             ComponentAlias::Outer { kind: ComponentOuterAliasKind::Component, count, index } => {
-                self.outer(count, index)?;
+                let found = self.around(count).and_then(|around| around.get(index));
+                self.instances()?.push(found);
+            }
+            ComponentAlias::Outer { kind: ComponentOuterAliasKind::CoreModule, count, index } => {
+                let found = self.around(count).and_then(|around| around.module(index));
+                self.instances()?.push_module(found);
             }
             _ => {}
         }
         Ok(())
     }
 
-    /// Resolves an alias to component `index` of the enclosing component `count` levels out.
-    fn outer(&mut self, count: u32, index: u32) -> Result<(), PrecheckError> {
-        let around = self.open.iter().rev().nth(count as usize);
-        let found = match around {
-            Some(Open::Component(around)) => around.get(index),
-            _ => None,
-        };
-        self.instances()?.push(found);
-        Ok(())
+    /// Returns the enclosing component that is this many levels out.
+    fn around(&self, count: u32) -> Option<&Instances> {
+        match self.open.iter().rev().nth(count as usize)? {
+            Open::Component(around) => Some(around),
+            Open::Module(_) => None,
+        }
     }
 }

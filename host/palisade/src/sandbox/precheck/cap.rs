@@ -66,6 +66,14 @@ pub(crate) const PASSIVE_ELEMENTS: u64 = 1_024;
 /// on the order of ten megabytes.
 pub(crate) const CUSTOM: u64 = 48 << 20;
 
+/// Bytes of the name of a function or module. The engine copies the names of 16 frames at each trap
+/// and each deadline. The longest names of C++ templates have a few thousand.
+pub(crate) const NAME: u64 = 64 << 10;
+
+/// Bytes of the engine's data of all core instances of a call, with 16 for each global and import of
+/// each instance. The pool refuses more, and instances without the pool are judged alike.
+pub(crate) const INSTANCE_DATA: u64 = limits::INSTANCE_DATA as u64;
+
 /// A quantity that the pre-compilation check counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -114,10 +122,14 @@ pub enum Cap {
     PassiveElements,
     /// Bytes of custom sections.
     CustomSections,
+    /// Bytes of the name of a function or module.
+    Name,
+    /// Bytes of the data of all core instances.
+    InstanceData,
 }
 
 impl Cap {
-    pub(super) const COUNT: usize = Self::CustomSections as usize + 1;
+    pub(super) const COUNT: usize = Self::InstanceData as usize + 1;
 
     /// Returns the largest accepted number.
     #[must_use]
@@ -158,6 +170,13 @@ impl Cap {
             Self::PassiveElements => (
                 PASSIVE_ELEMENTS,
                 "elements in passive segments, and two more for each of these segments",
+            ),
+            Self::Name => {
+                (NAME, "bytes in the name of a function or module (`wasm-tools strip` removes it)")
+            }
+            Self::InstanceData => (
+                INSTANCE_DATA,
+                "bytes of globals and imports, those inside of instantiated components multiplied out",
             ),
             Self::CustomSections => {
                 (CUSTOM, "bytes of custom sections (`wasm-tools strip` removes them)")

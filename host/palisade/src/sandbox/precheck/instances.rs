@@ -10,6 +10,8 @@ use wasmparser::{ComponentInstance, Instance};
 pub(super) struct Cost {
     instances: u64,
     parts: u64,
+    /// The engine's data of core instances, in bytes.
+    data: u64,
 }
 
 impl Cost {
@@ -17,6 +19,7 @@ impl Cost {
         Self {
             instances: self.instances.saturating_add(other.instances),
             parts: self.parts.saturating_add(other.parts),
+            data: self.data.saturating_add(other.data),
         }
     }
 }
@@ -28,24 +31,40 @@ pub(super) struct Instances {
     own: Cost,
     /// The component index space; `None` for a component that comes from outside.
     components: Vec<Option<Cost>>,
+    /// The core module index space: the data of each instance, in bytes.
+    modules: Vec<Option<u64>>,
 }
 
 impl Instances {
     /// Adds parts that the engine processes once for each instance.
     pub(super) fn spend(&mut self, parts: u32) {
-        self.own = self.own.plus(Cost { instances: 0, parts: parts.into() });
+        self.own = self.own.plus(Cost { parts: parts.into(), ..Cost::default() });
     }
 
-    pub(super) fn core(&mut self, instance: &Instance<'_>) {
+    /// Adds an instance of a core module. One that comes from outside has at most the data of the
+    /// module with the most data in the whole file.
+    pub(super) fn core(&mut self, instance: &Instance<'_>, most_data: u64) {
         self.own = self.own.plus(match instance {
-            Instance::Instantiate { args, .. } => {
-                Cost { instances: 1, parts: 1 + args.len() as u64 }
+            Instance::Instantiate { module_index, args } => {
+                let data = self.module(*module_index).unwrap_or(most_data);
+                Cost { instances: 1, parts: 1 + args.len() as u64, data }
             }
             // A bundle of exports is a list of names and does not exist at run time.
             Instance::FromExports(exports) => {
-                Cost { instances: 0, parts: 1 + exports.len() as u64 }
+                Cost { parts: 1 + exports.len() as u64, ..Cost::default() }
             }
         });
+    }
+
+    /// Adds a core module with the data of each of its instances, in bytes, or `None` for one that
+    /// comes from outside.
+    pub(super) fn push_module(&mut self, data: Option<u64>) {
+        self.modules.push(data);
+    }
+
+    /// Returns the data of each instance of a core module.
+    pub(super) fn module(&self, index: u32) -> Option<u64> {
+        self.modules.get(index as usize).copied().flatten()
     }
 
     pub(super) fn component(
@@ -54,11 +73,11 @@ impl Instances {
     ) -> Result<(), PrecheckError> {
         let cost = match instance {
             ComponentInstance::FromExports(exports) => {
-                Cost { instances: 0, parts: 1 + exports.len() as u64 }
+                Cost { parts: 1 + exports.len() as u64, ..Cost::default() }
             }
             ComponentInstance::Instantiate { component_index, args } => {
                 let inside = self.get(*component_index).ok_or(PrecheckError::ForeignComponent)?;
-                inside.plus(Cost { instances: 1, parts: 1 + args.len() as u64 })
+                inside.plus(Cost { instances: 1, parts: 1 + args.len() as u64, data: 0 })
             }
         };
         self.own = self.own.plus(cost);
@@ -92,6 +111,7 @@ impl Instances {
     /// Checks the totals of the outermost component against the caps.
     pub(super) fn check(&self) -> Result<(), PrecheckError> {
         Cap::Instances.check(self.own.instances)?;
-        Cap::Parts.check(self.own.parts)
+        Cap::Parts.check(self.own.parts)?;
+        Cap::InstanceData.check(self.own.data)
     }
 }

@@ -7,8 +7,8 @@ use super::feature::Feature;
 use super::feature_check;
 use super::tally::Tally;
 use wasmparser::{
-    CompositeInnerType, CoreType, Element, ElementItems, ElementKind, FunctionBody,
-    ModuleTypeDeclaration, Payload, RecGroup, SubType, TypeRef,
+    CompositeInnerType, CoreType, CustomSectionReader, Element, ElementItems, ElementKind,
+    FunctionBody, KnownCustom, ModuleTypeDeclaration, Name, Payload, RecGroup, SubType, TypeRef,
 };
 
 pub(super) fn take(payload: &Payload<'_>, tally: &mut Tally) -> Result<(), PrecheckError> {
@@ -103,6 +103,33 @@ fn external(ty: TypeRef) -> Result<(), PrecheckError> {
         TypeRef::Tag(_) => Err(PrecheckError::Feature(Feature::Exceptions)),
         _ => Ok(()),
     }
+}
+
+/// Returns the least data that the engine has of a section in each instance, in bytes.
+pub(super) fn instance_data(payload: &Payload<'_>) -> u64 {
+    let items = match payload {
+        Payload::ImportSection(section) => section.count(),
+        Payload::GlobalSection(section) => section.count(),
+        _ => 0,
+    };
+    16 * u64::from(items)
+}
+
+/// Checks the names of functions and modules that the engine keeps. It ignores the rest of a
+/// malformed section.
+pub(super) fn names(section: &CustomSectionReader<'_>) -> Result<(), PrecheckError> {
+    let KnownCustom::Name(parts) = section.as_known() else { return Ok(()) };
+    for part in parts.into_iter().map_while(Result::ok) {
+        match part {
+            Name::Module { name, .. } => Cap::Name.check(name.len())?,
+            Name::Function(names) => {
+                let mut names = names.into_iter().map_while(Result::ok);
+                names.try_for_each(|naming| Cap::Name.check(naming.name.len()))?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Counts the elements that the engine keeps of a segment.

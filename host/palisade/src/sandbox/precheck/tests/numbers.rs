@@ -248,6 +248,53 @@ fn elements_that_the_engine_keeps_for_each_instance_are_bounded() {
 }
 
 #[test]
+fn names_in_the_frames_of_a_trap_are_bounded() {
+    for named in ["(core module $NAME)", "(core module (func) (func $NAME) (func $short))"] {
+        let of = |length: u64| {
+            let name = "n".repeat(length as usize);
+            format!("(component (component {}))", named.replace("NAME", &name))
+        };
+        assert_eq!(text(&of(cap::NAME)), Ok(()));
+        assert_eq!(too_many(Cap::Name, &of(cap::NAME + 1)), cap::NAME + 1);
+    }
+}
+
+#[test]
+fn globals_and_imports_are_multiplied_out_by_instances() {
+    let module = |globals: u64| {
+        let globals = "(global i32 (i32.const 0))".repeat(globals as usize);
+        format!("(core module $m {globals})")
+    };
+    let hundred = "(core instance (instantiate $m))".repeat(100);
+    // 655 globals in each of 100 instances.
+    let most = cap::INSTANCE_DATA / 1_600;
+    let of = |globals: u64| format!("(component {} {hundred})", module(globals));
+    assert_eq!(text(&of(most)), Ok(()));
+    assert_eq!(too_many(Cap::InstanceData, &of(most + 1)), 1_600 * (most + 1));
+    let ways = [
+        // A component inside that names the module outside, and one that gets it as an argument.
+        format!(
+            "(component $c (alias outer 1 0 (core module $m)) {hundred})
+                 (instance (instantiate $c))"
+        ),
+        format!(
+            "(component $c (import \"m\" (core module $m)) {hundred})
+                 (instance (instantiate $c (with \"m\" (core module 0))))"
+        ),
+        format!(
+            "(instance $i (export \"m\" (core module 0)))
+                 (alias export $i \"m\" (core module $other)) {}",
+            hundred.replace("$m", "$other")
+        ),
+    ];
+    for way in ways {
+        let of = |globals: u64| format!("(component {} {way})", module(globals).replace("$m", ""));
+        assert_eq!(text(&of(most)), Ok(()), "{way}");
+        assert_eq!(too_many(Cap::InstanceData, &of(most + 1)), 1_600 * (most + 1), "{way}");
+    }
+}
+
+#[test]
 fn custom_sections_count_by_bytes() {
     let with = |data: usize| {
         let mut bytes = b"\0asm\x0d\0\x01\0".to_vec();
