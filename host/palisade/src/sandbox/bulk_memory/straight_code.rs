@@ -26,6 +26,10 @@ const ACCESS: usize = 8;
 pub(super) fn cost(operator: &Operator<'_>) -> usize {
     match operator {
         Operator::MemoryGrow { .. } | Operator::TableGrow { .. } => MOST,
+        // Up to 20,000 elements each, before which the engine checks no epoch.
+        Operator::TableFill { .. } | Operator::TableCopy { .. } | Operator::TableInit { .. } => {
+            MOST
+        }
         // The engine calls a function of its own.
         Operator::RefFunc { .. } | Operator::ElemDrop { .. } | Operator::DataDrop { .. } => {
             BY_ENGINE

@@ -201,14 +201,20 @@ fn epoch_is_checked_more_often_in_code_that_the_engine_carries_out() {
 }
 
 #[test]
-fn epoch_is_checked_behind_each_growth() {
-    for growth in
-        ["(drop (memory.grow (i32.const 0)))", "(drop (table.grow (ref.null func) (i32.const 0)))"]
-    {
-        let code = growth.repeat(3);
-        let mut running = Running::new(&engine(), &rewritten(&recursion(AGAIN, &code)));
+fn epoch_is_checked_behind_each_growth_and_each_change_of_many_elements() {
+    for long in [
+        "(drop (memory.grow (i32.const 0)))",
+        "(drop (table.grow (ref.null func) (i32.const 0)))",
+        "(table.fill (i32.const 0) (ref.null func) (i32.const 1))",
+        "(table.copy (i32.const 0) (i32.const 0) (i32.const 1))",
+        "(table.init $e (i32.const 0) (i32.const 0) (i32.const 0))",
+    ] {
+        let module = recursion_with("(elem $e func)", AGAIN, &long.repeat(3));
+        let mut running = Running::new(&engine(), &rewritten(&module));
+        // The engine checks when it creates the instance.
+        let _ = running.checks();
         assert!(running.call("f", [99, 0, 0]));
-        assert_eq!(running.checks(), 100 * (1 + 3), "{growth}");
+        assert_eq!(running.checks(), 100 * (1 + 3), "{long}");
     }
 }
 
