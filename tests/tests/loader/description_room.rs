@@ -31,7 +31,7 @@ fn refusal(name: &str) -> Option<NotApproved> {
     name.starts_with("new").then(|| NotApproved::new("it is new", "approve it"))
 }
 
-/// Returns a host whose descriptions have 256 MiB, 64 MiB of them for files without approval.
+/// Returns a host whose descriptions have 256 MiB, 32 MiB of them for files without approval.
 fn builder(world: &World) -> HostBuilder {
     let limits = Limits { total_memory: 512 << 20, ..Limits::default() };
     rescan::builder(world).limits(limits).approvals(Arc::new(AllButNew))

@@ -110,9 +110,9 @@ impl DescriptionRoom {
             .map_err(|held| NoDescriptionRoom { wanted, accepted: accepted(held) })
     }
 
-    /// Returns the room of a part, in bytes: a quarter of all is for files without approval.
+    /// Returns the room of a part, in bytes: an eighth of all is for files without approval.
     fn of(self, part: DescriptionPart) -> u64 {
-        let unapproved = self.0 / 4;
+        let unapproved = self.0 / 8;
         match part {
             DescriptionPart::Approved => self.0 - unapproved,
             DescriptionPart::Unapproved => unapproved,
@@ -182,7 +182,7 @@ mod tests {
     fn descriptions_leave_half_of_the_memory_to_calls_and_room_to_smaller_ones() {
         let (held, terms) = (none_held(), DescriptionTerms::of_approved());
         assert_eq!(ROOM.hold_in(&held, terms, 96 << 20), Ok(()));
-        let refused = NoDescriptionRoom { wanted: 96 << 20, accepted: 48 << 20 };
+        let refused = NoDescriptionRoom { wanted: 96 << 20, accepted: 64 << 20 };
         assert_eq!(ROOM.hold_in(&held, terms, 96 << 20), Err(refused));
         let large = many(&held, DescriptionPart::Approved, 4 << 20);
         assert!(large > 20, "{large}");
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn files_without_approval_take_no_room_of_approved_plugins() {
         let held = none_held();
-        assert!(many(&held, DescriptionPart::Unapproved, 1 << 20) > 50);
+        assert!(many(&held, DescriptionPart::Unapproved, 1 << 20) > 20);
         assert_eq!(ROOM.hold_in(&held, DescriptionTerms::of_approved(), 96 << 20), Ok(()));
     }
 
