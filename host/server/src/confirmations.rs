@@ -8,6 +8,7 @@ mod settled;
 mod unified;
 
 pub use attendance::{Attached, Attending, GRACE};
+pub(crate) use changes::unread_changes;
 pub use changes::{FileChange, file_changes};
 pub use operator_confirmer::OperatorConfirmer;
 

@@ -27,7 +27,7 @@ pub(crate) struct Shared {
     pub(super) sessions: OpenSessions,
     pub(super) answers: Arc<Answers>,
     pub(super) async_calls: AsyncCalls,
-    pub(super) reading: Semaphore,
+    pub(super) reading: Arc<Semaphore>,
     pub(super) definitions: DefinitionTexts,
     /// The description of the API, as it is served.
     pub(super) openapi: std::sync::OnceLock<axum::body::Bytes>,
@@ -68,7 +68,7 @@ impl Shared {
             sessions,
             answers: Arc::default(),
             async_calls: AsyncCalls::default(),
-            reading: Semaphore::new(READING),
+            reading: Arc::new(Semaphore::new(READING)),
             definitions: DefinitionTexts::default(),
             openapi: std::sync::OnceLock::new(),
             draining: CancellationToken::new(),

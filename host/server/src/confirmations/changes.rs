@@ -116,6 +116,21 @@ pub fn file_changes(
     )
 }
 
+/// Returns the same files without reading them, each with this note in place of its diff. The
+/// question is then still about them, and not about no file.
+pub(crate) fn unread_changes(request: &ConfirmationRequest, note: &str) -> Vec<FileChange> {
+    unread(request.side_effects, &request.projected_modifications, note)
+}
+
+fn unread(class: SideEffects, projected: &[String], note: &str) -> Vec<FileChange> {
+    match class {
+        SideEffects::Write | SideEffects::Execute => {
+            projected.iter().take(FILES).map(|path| FileChange::unknown(path, note)).collect()
+        }
+        SideEffects::None | SideEffects::Read | SideEffects::Network => Vec::new(),
+    }
+}
+
 /// Returns the files that a call would change. Blocks while it reads them.
 fn changes(
     (tool, class, code): (&str, SideEffects, Code),

@@ -4,7 +4,7 @@ use super::super::problem::ApiError;
 use super::super::state::App;
 use super::super::store::{PastQuestion, whole_millis};
 use super::input::{Shown, shown};
-use crate::confirmations::{FileChange, Question, Settlement, file_changes};
+use crate::confirmations::{FileChange, Question, Settlement, file_changes, unread_changes};
 use crate::journal::Timestamp;
 use palisade::confirm::ConfirmationRequest;
 use palisade::workspace::Workspace;
@@ -180,12 +180,17 @@ fn workspace(app: &App, session: Option<&str>) -> Option<Arc<Workspace>> {
 /// own.
 async fn files(app: &App, request: &ConfirmationRequest) -> Result<Vec<FileChange>, ApiError> {
     let workspace = workspace(app, request.session_id.as_deref());
-    let (host, request) = (app.host.clone(), request.clone());
+    let (host, asked, reading) = (app.host.clone(), request.clone(), app.reading.clone());
     let work = async {
-        let Ok(_turn) = app.reading.acquire().await else { return Err(ApiError::Internal) };
-        let look = move || file_changes(&host, workspace.as_deref(), &request);
+        let Ok(turn) = reading.acquire_owned().await else { return Err(ApiError::Internal) };
+        let look = move || {
+            // Held until the end of the work, whether anyone still waits for it or not.
+            let _turn = turn;
+            file_changes(&host, workspace.as_deref(), &asked)
+        };
         tokio::task::spawn_blocking(look).await.map_err(|_| ApiError::Internal)
     };
-    // The question can be answered without the files.
-    timeout(READING, work).await.unwrap_or(Ok(Vec::new()))
+    // The question can be answered without the differences.
+    let late = "the file was not read within 5 s; ask for the question again to see its difference";
+    timeout(READING, work).await.unwrap_or_else(|_| Ok(unread_changes(request, late)))
 }

@@ -132,3 +132,13 @@ fn file_of_the_kernel_is_not_read() {
         assert!(files[0].note.as_ref().unwrap().contains("of the kernel"), "{:?}", files[0].note);
     }
 }
+
+#[test]
+fn files_that_were_not_read_in_time_are_shown_with_the_reason() {
+    let paths = ["old.txt".to_owned(), "b".to_owned()];
+    let files = unread(SideEffects::Write, &paths, "too late");
+    let shown: Vec<_> = files.iter().map(|it| (it.path.as_str(), it.change)).collect();
+    assert_eq!(shown, [("old.txt", Change::Unknown), ("b", Change::Unknown)]);
+    assert!(files.iter().all(|file| file.note.as_deref() == Some("too late")));
+    assert!(unread(SideEffects::Read, &paths, "too late").is_empty());
+}
