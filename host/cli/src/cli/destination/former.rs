@@ -33,20 +33,28 @@ impl Content {
         }
     }
 
+    /// Returns the beginning of each line.
+    fn start(self) -> &'static [u8] {
+        match self {
+            Self::Events => b"{\"v\":",
+            Self::Results => b"{\"call_id\":",
+        }
+    }
+
     /// Returns true if a file that is not empty has such lines: the first one, and all of them if
-    /// they are to be replaced. A run that was killed may have left the beginning of a line.
+    /// they are to be replaced. A run that was killed, or a full disk, may have left the beginning
+    /// of a line.
     fn is_all_of(self, file: &File) -> io::Result<bool> {
         let mut lines = BufReader::new(file);
-        let mut is_first = true;
         loop {
             let mut line = Vec::new();
             lines.by_ref().take(MAX_LINE).read_until(b'\n', &mut line)?;
-            let is_torn = !is_first && !line.ends_with(b"\n") && line.starts_with(b"{");
+            let is_torn = !line.ends_with(b"\n") && line.starts_with(self.start());
             match (self, line.is_empty() || is_torn || self.accepts(&line)) {
                 (_, false) => return Ok(false),
                 (Self::Events, true) => return Ok(true),
                 (Self::Results, true) if line.is_empty() => return Ok(true),
-                (Self::Results, true) => is_first = false,
+                (Self::Results, true) => {}
             }
         }
     }
@@ -122,7 +130,9 @@ mod tests {
             .is_ok()
         };
         assert!(is_replaced(&format!("{result}\n{result}\n")));
-        assert!(is_replaced(&format!("{result}\n{{\"call_id\":\"2\"")), "a run was killed");
+        for torn in ["{\"call_id\":\"2\"", "{\"call_id\":"] {
+            assert!(is_replaced(torn) && is_replaced(&format!("{result}\n{torn}")), "{torn}");
+        }
         for other in ["notes", "notes\n", "\n", "{\"a\":1}\n"] {
             assert!(!is_replaced(&format!("{result}\n{other}")), "{other:?}");
             assert!(!is_replaced(other), "{other:?}");
