@@ -48,7 +48,7 @@ impl Scene {
             .workspace(self.world.root())
             .cache(CacheMode::Directory(palisade_tests::guest::cache()))
             .policy(Policy::default().allowing(SideEffects::Write))
-            .call_mode(CallMode::OwnThreads { threads: 2, lost: 2 })
+            .call_mode(CallMode::OwnThreads { threads: 2, lost: 4 })
     }
 
     fn host(&self) -> Host {

@@ -6,7 +6,7 @@ use palisade_tests::frozen::NOTES;
 
 use super::*;
 
-/// Loses both threads that may be lost.
+/// Loses both threads that one plugin may lose: half of the limit.
 async fn lose_all(host: &Host) {
     for lost in 1..=2 {
         was_given_up(&answered(host, read("notes.txt")).await);
@@ -34,7 +34,7 @@ fn calls_are_refused_while_all_threads_are_lost() {
             let (class, detail) = error(&refused);
             assert_eq!(
                 (class, &detail["limit"], &detail["value"]),
-                ("resource_exhausted", &json!("lost_threads"), &json!(2))
+                ("resource_exhausted", &json!("lost_threads"), &json!(4))
             );
             assert!(detail["advice"].as_str().unwrap().contains("file system"));
             scene.frozen.resume();
