@@ -103,6 +103,7 @@ pub(super) const SOURCES: Layers = Layers {
         "connection",
         "starts",
         "connections",
+        "schemas",
         "tool",
         "server",
     ],
