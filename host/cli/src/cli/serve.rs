@@ -122,9 +122,14 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let rules = tools.settings.clone();
     let drain = Drain { time: args.drain, insisted: signals.insisted.clone() };
     let served = drive(signals, runtime()?, async |told| {
-        tokio::spawn(tell_missing(common.clone(), host, changes, rules));
+        let telling = tokio::spawn(tell_missing(common.clone(), host.clone(), changes, rules));
         let running = Running { server: &server, operated: operated.as_ref(), drain };
-        running.serve(way, told.clone()).await.map(|ended| (ended, told.is_cancelled()))
+        let ended = running.serve(way, told.clone()).await;
+        // A client that goes at once leaves nothing unsaid that is known by then.
+        if host.progress().is_complete() {
+            let _ = telling.await;
+        }
+        ended.map(|ended| (ended, told.is_cancelled()))
     })?;
     if let Some(api) = &operated {
         api.close_sessions();
