@@ -1,5 +1,5 @@
-//! The descriptions of plugins share a part of the memory. Files that nobody has approved take none
-//! of the room of approved ones, and a new version takes over that of the version before.
+//! The descriptions of all plugins have a bounded amount of memory together. Plugin files without
+//! approval take no room of approved plugins, and a new version has the room of the old version.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

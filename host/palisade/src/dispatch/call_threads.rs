@@ -42,8 +42,8 @@ pub enum CallMode {
     OwnThreads {
         /// The number of concurrent threads, 1 to 256.
         threads: u32,
-        /// The number of hanging threads at once, 1 to 128. Up to this many are replaced, about half
-        /// of them for one plugin or native tool; beyond it calls are refused.
+        /// The number of hanging threads at once, 1 to 128. Up to this many are replaced, about
+        /// half of them for one plugin or native tool; beyond it calls are refused.
         lost: u32,
     },
 }

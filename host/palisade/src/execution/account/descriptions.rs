@@ -17,8 +17,8 @@ struct Held {
     unapproved: AtomicU64,
 }
 
-/// The part of the room that a description takes, so that files which nobody has approved do not
-/// take the room of approved ones.
+/// The part of the room in which a description counts. Plugin files without approval have a part of
+/// their own, so that they take no room of approved plugins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DescriptionPart {
     /// That of the approved plugins.

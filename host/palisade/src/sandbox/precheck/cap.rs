@@ -70,8 +70,8 @@ pub(crate) const CUSTOM: u64 = 48 << 20;
 /// and each deadline. The longest names of C++ templates have a few thousand.
 pub(crate) const NAME: u64 = 64 << 10;
 
-/// Bytes of the engine's data of all core instances of a call, with 16 for each global and import of
-/// each instance. The pool refuses more, and instances without the pool are judged alike.
+/// Bytes of the engine's data of all core instances of a call, with 16 for each global and import
+/// of each instance. The pool refuses more, and instances without the pool are judged alike.
 pub(crate) const INSTANCE_DATA: u64 = limits::INSTANCE_DATA as u64;
 
 /// A quantity that the pre-compilation check counts.

@@ -1,4 +1,5 @@
-//! Every way to an imported function, which the host may carry out, leads over a check of the epoch.
+//! Each call of an imported function, which the host may carry out, comes after a check of the
+//! epoch.
 
 use super::super::SliceError;
 use super::{SharedTables, USUAL, binary, changed, engine, module, rewritten};
