@@ -22,7 +22,6 @@ use wasmtime_wasi_http::{
 const CONTENT_LENGTH: &str = "content-length";
 
 /// The data of one call: the context of `wasi:http`, and the hooks. The default has no network.
-#[derive(Default)]
 pub(crate) struct CallData {
     pub(crate) context: WasiHttpCtx,
     pub(crate) hooks: Hooks,
@@ -62,9 +61,15 @@ impl CallData {
             sent: Allowance::new(limits::REQUEST_BODIES),
             received: Allowance::new(limits::RESPONSE_BODIES),
         };
+        Self { hooks: Hooks(Some(CallNetwork(Arc::new(inner)))), ..Self::default() }
+    }
+}
+
+impl Default for CallData {
+    fn default() -> Self {
         let mut context = WasiHttpCtx::new();
-        context.set_field_size_limit(limits::HEADERS);
-        Self { context, hooks: Hooks(Some(CallNetwork(Arc::new(inner)))) }
+        context.set_field_size_limit(limits::REQUEST_HEADERS);
+        Self { context, hooks: Hooks::default() }
     }
 }
 
@@ -163,6 +168,10 @@ impl WasiHttpHooks for Hooks {
         DEFAULT_FORBIDDEN_HEADERS.iter().any(|it| is_read_as(name, it.as_str()))
             || (name != header::CONTENT_LENGTH && is_read_as(name, CONTENT_LENGTH))
             || self.0.as_ref().is_some_and(|call| call.0.grants.now().reserves(name))
+    }
+
+    fn p2_outgoing_body_chunk_size(&mut self) -> usize {
+        limits::PIECE
     }
 
     fn p2_error_from_hyper(

@@ -13,6 +13,21 @@ pub const CONNECTIONS: u64 = 256;
 /// The memory that a connection may take, in bytes: its read buffer, the piece on its way to the
 /// guest, and the buffers of TLS. It counts towards the memory of the call.
 pub const CONNECTION_MEMORY: u64 = 256 * KIB;
+/// The header fields that a guest sets for one request, in bytes, with 32 for each name and 40 for
+/// each value. Servers accept 8 to 16 KiB.
+pub const REQUEST_HEADERS: usize = 16 * KIB as usize;
+/// The length of a method and of a scheme that have no name of their own, in bytes. The longest
+/// method in use, `UPDATEREDIRECTREF`, has 17.
+pub const WORD: usize = 64;
+/// The length of a host with its port, in bytes. The longest name of a host has 253.
+pub const AUTHORITY: usize = 512;
+/// The bytes of a request's body that a guest writes at once. Three such pieces can wait for the
+/// server.
+pub const PIECE: usize = 8 * KIB as usize;
+/// The memory behind the handles of a call, in bytes, of which it has 256: each holds the fields of
+/// a request, which take up to four times the bytes that are counted, its path of up to 64 KiB, and
+/// three pieces of its body, or the head of a response.
+pub const HANDLES_MEMORY: u64 = 40 * MIB;
 /// The header section of a response, in bytes; also the size of the read buffer. Proxies accept 8
 /// to 64 KiB.
 pub const HEADERS: usize = 64 * KIB as usize;
@@ -39,8 +54,8 @@ pub const FIRST_BYTE: Duration = Duration::from_secs(120);
 pub const BETWEEN_PIECES: Duration = Duration::from_secs(30);
 /// The least length of a secret, in bytes. A shorter one could not be told from ordinary text.
 pub const SECRET_MIN: usize = 8;
-/// The greatest length of all secrets of a plugin together, in bytes. Their recognition is
-/// compiled when the plugin is loaded.
+/// The greatest length of all secrets of a plugin together, in bytes. In the worst case a byte of a
+/// response costs as much as they are long.
 pub const SECRETS: usize = 16 * KIB as usize;
 /// The greatest length of a secret, in bytes. The redaction holds back as much of each body.
 pub const SECRET_MAX: usize = 4 * KIB as usize;

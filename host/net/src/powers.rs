@@ -1,13 +1,17 @@
 //! The grants of plugins as powers of the host: `wasi:http` for those with a network rule.
 
+mod setters;
+
 use crate::call::CallData;
 use crate::current::CurrentGrants;
+use crate::limits;
 use crate::network::Network;
 use crate::plugin_grants::PluginGrants;
 use palisade::internal::{CallState, PluginPowers, PoweredCall, Powers};
 use palisade::tool::{Digest, ToolPattern};
 use std::any::Any;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 use wasmtime::component::Linker;
 use wasmtime_wasi_http::p2::bindings::LinkOptions;
@@ -68,7 +72,8 @@ impl Powers for Grants {
     fn of(&self, plugin: Digest) -> Option<Arc<dyn PluginPowers>> {
         let plugins = self.plugins.read().unwrap_or_else(PoisonError::into_inner);
         let grants = plugins.get(&plugin)?.clone();
-        Some(Arc::new(NetPowers { network: self.network.clone(), grants }))
+        let (network, has_http) = (self.network.clone(), AtomicBool::new(false));
+        Some(Arc::new(NetPowers { network, grants, has_http }))
     }
 }
 
@@ -96,6 +101,10 @@ impl PluginPowers for Unconnected {
         Vec::new()
     }
 
+    fn memory(&self) -> u64 {
+        limits::HANDLES_MEMORY
+    }
+
     fn begin(&self, _: PoweredCall) -> Box<dyn Any + Send> {
         Box::new(CallData::default())
     }
@@ -108,6 +117,8 @@ impl PluginPowers for Unconnected {
 struct NetPowers {
     network: Network,
     grants: Arc<CurrentGrants>,
+    /// Whether the plugin has `wasi:http`. It keeps that when its grants are revoked.
+    has_http: AtomicBool,
 }
 
 impl PluginPowers for NetPowers {
@@ -123,10 +134,15 @@ impl PluginPowers for NetPowers {
     }
 
     fn link(&self, linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
-        match self.grants.now().has_network() {
-            true => link(linker),
-            false => Ok(()),
+        if !self.grants.now().has_network() {
+            return Ok(());
         }
+        self.has_http.store(true, Ordering::Relaxed);
+        link(linker)
+    }
+
+    fn memory(&self) -> u64 {
+        if self.has_http.load(Ordering::Relaxed) { limits::HANDLES_MEMORY } else { 0 }
     }
 
     fn environment(&self) -> Vec<(String, String)> {
@@ -153,7 +169,8 @@ fn is_provided(interface: &str) -> bool {
 fn link(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
     let options = LinkOptions::default();
     outgoing_handler::add_to_linker::<_, WasiHttp>(linker, view)?;
-    types::add_to_linker::<_, WasiHttp>(linker, &options.into(), view)
+    types::add_to_linker::<_, WasiHttp>(linker, &options.into(), view)?;
+    setters::bound(linker)
 }
 
 fn view(state: &mut CallState) -> WasiHttpCtxView<'_> {

@@ -76,6 +76,63 @@ fn variable(args: Args) -> String {
     std::env::var(args.authority).unwrap_or_else(|_| "unset".to_owned())
 }
 
+#[derive(Deserialize, JsonSchema)]
+struct Parts {
+    /// The number of requests that are kept without being sent.
+    requests: usize,
+    /// The length of each part of a request.
+    length: usize,
+    /// The length of its header.
+    header: usize,
+}
+
+/// The number of requests whose part was accepted.
+#[derive(Default, Serialize, JsonSchema)]
+struct Kept {
+    method: usize,
+    scheme: usize,
+    authority: usize,
+    path: usize,
+    /// The bytes of all bodies.
+    body: u64,
+}
+
+/// Makes requests with long parts, keeps them for a moment, and sends none.
+#[tool(side_effects = "none")]
+fn keep(args: Parts) -> Result<Json<Kept>> {
+    let part = "a".repeat(args.length);
+    let mut kept = Kept::default();
+    let mut requests = Vec::new();
+    for _ in 0..args.requests {
+        let headers = Fields::new();
+        let header = headers.append("x", "a".repeat(args.header).as_bytes());
+        header.map_err(|error| Error::failed(format!("{error:?}")))?;
+        let request = OutgoingRequest::new(headers);
+        kept.method += usize::from(request.set_method(&Method::Other(part.clone())).is_ok());
+        kept.scheme += usize::from(request.set_scheme(Some(&Scheme::Other(part.clone()))).is_ok());
+        kept.authority += usize::from(request.set_authority(Some(&part)).is_ok());
+        kept.path += usize::from(request.set_path_with_query(Some(&format!("/{part}"))).is_ok());
+        kept.body += fill(&request, part.as_bytes())?;
+        requests.push(request);
+    }
+    Ok(Json(kept))
+}
+
+/// Writes a text to a body as often as the host takes it, and returns the bytes.
+fn fill(request: &OutgoingRequest, text: &[u8]) -> Result<u64> {
+    let body = request.body().map_err(|()| Error::failed("the body is refused"))?;
+    let stream = body.write().map_err(|()| Error::failed("the body is refused"))?;
+    let mut written = 0;
+    while let Ok(room) = stream.check_write() {
+        let piece = &text[..text.len().min(usize::try_from(room).unwrap_or(usize::MAX))];
+        if piece.is_empty() || stream.write(piece).is_err() {
+            break;
+        }
+        written += piece.len() as u64;
+    }
+    Ok(written)
+}
+
 fn send(args: &Args) -> Result<Json<Page>> {
     let response = exchange(args)?;
     let status = response.status();
@@ -152,4 +209,4 @@ fn occurrences(search: &[u8]) -> usize {
     (0..memory.len()).filter(|at| memory[*at].wrapping_add(1) == *first && is_here(*at)).count()
 }
 
-palisade_guest::export!(send_none, send_read, send_network, variable);
+palisade_guest::export!(send_none, send_read, send_network, variable, keep);

@@ -92,6 +92,28 @@ async fn body_of_a_request_arrives() {
 }
 
 #[tokio::test]
+async fn parts_of_a_request_that_is_not_sent_are_bounded() {
+    let stage = Granted { rules: &["GET https://example.org"], ..Granted::default() }.stage();
+    for (length, accepted) in [
+        (64, [3, 3, 3, 3]),
+        (65, [0, 0, 3, 3]),
+        (512, [0, 0, 3, 3]),
+        (513, [0, 0, 0, 3]),
+        (16_000, [0, 0, 0, 3]),
+        (70_000, [0, 0, 0, 0]),
+    ] {
+        let input = json!({"requests": 3, "length": length, "header": 16_000});
+        let kept = page(&call(&stage.host, "keep", input).await);
+        let parts = ["method", "scheme", "authority", "path"];
+        assert_eq!(parts.map(|part| kept[part].as_u64().unwrap()), accepted, "{length}");
+        assert!(kept["body"].as_u64().unwrap() <= 3 * 24 << 10, "{length}: {kept}");
+    }
+    let input = json!({"requests": 1, "length": 1, "header": 17_000});
+    let result = call(&stage.host, "keep", input).await;
+    assert_eq!(result["error"]["class"], "execution_error", "{result}");
+}
+
+#[tokio::test]
 async fn variable_of_the_host_is_seen_only_if_granted() {
     let server = Server::echo();
     let rules = [server.rule("GET")];

@@ -34,6 +34,25 @@ fn granted_fetch_works_until_it_is_revoked() {
 }
 
 #[test]
+fn requests_that_are_not_sent_hold_little_memory() {
+    use palisade_tests::mcp::Client;
+    let world = World::new();
+    let grant = ["grant", "net_fetch", "net", "GET https://example.org"];
+    let _ = program(&world, &grant).run().exits_with(0);
+    let mut client = Client::start(program(&world, &[])).shake_hands(&json!({}));
+    let mut keep = |requests: u32, length: u32| {
+        let input = json!({"requests": requests, "length": length, "header": 16_000});
+        let answer = client.request("tools/call", &json!({"name": "keep", "arguments": input}));
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
+        client.memory_kib("VmHWM:")
+    };
+    let before = keep(1, 16_000);
+    let grown = [4_000_000, 60_000, 16_000].map(|length| keep(100, length) - before);
+    // The guest's own copies of a part of 4 MB take most of it.
+    assert!(grown.iter().all(|kib| *kib < 48 << 10), "{grown:?} KiB");
+}
+
+#[test]
 fn secret_of_the_environment_is_shown_by_no_subcommand() {
     let (world, server) = (World::new(), Server::echo());
     let rule = format!("GET http://{} private", server.authority());

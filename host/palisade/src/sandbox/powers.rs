@@ -1,6 +1,7 @@
 //! Powers beyond the class of a tool, which another crate provides for plugins with a grant: it
 //! adds imports to the linker of such a plugin, and the data behind them to each of its calls.
 
+use super::run::Runtime;
 pub use super::run::{Refusals, State as CallState};
 use crate::execution::account::Account;
 use crate::execution::owner::owner_of;
@@ -39,11 +40,22 @@ pub trait PluginPowers: Send + Sync {
         Arc::default()
     }
 
+    /// Returns the most memory that the host holds behind the handles of the powers, in bytes. Each
+    /// call reserves it, beside what it may hold without powers.
+    fn memory(&self) -> u64 {
+        0
+    }
+
     /// Creates the data of one call. Runs at each call of the plugin and must not block.
     fn begin(&self, call: PoweredCall) -> Box<dyn Any + Send>;
 
     /// Returns the grants behind the powers, one on each line, for a person.
     fn grants(&self) -> Vec<String>;
+}
+
+/// Returns the memory that each call of a plugin takes as a whole, in bytes.
+pub(crate) fn whole_memory(runtime: &Runtime, powers: Option<&dyn PluginPowers>) -> u64 {
+    runtime.kind.counted_stack().unwrap_or(0) + powers.map_or(0, PluginPowers::memory)
 }
 
 /// A call that begins.

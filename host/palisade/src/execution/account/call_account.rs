@@ -40,8 +40,9 @@ struct Inner {
     /// What the tool may hold beyond the limit that the account was created with, because its
     /// plugin has a limit of its own.
     more: AtomicU64,
-    /// The stacks of the call and of the calls that it makes, in bytes, as far as they are counted.
-    stack: AtomicU64,
+    /// The memory that the call and the calls that it makes take as a whole, in bytes: counted stacks,
+    /// and what is behind the handles of powers.
+    whole: AtomicU64,
     /// The account of the call that makes this one. It counts what this one counts, in place of the
     /// process and its shares.
     parent: Option<Account>,
@@ -58,8 +59,8 @@ struct Inner {
 impl Inner {
     /// The most that this account may hold, in bytes.
     fn most(&self) -> u64 {
-        let stack = self.stack.load(Ordering::Relaxed);
-        self.limit_of_call().saturating_add(self.host).saturating_add(stack)
+        let whole = self.whole.load(Ordering::Relaxed);
+        self.limit_of_call().saturating_add(self.host).saturating_add(whole)
     }
 
     /// The limit of the call without the allowance of the host, in bytes.
@@ -154,7 +155,7 @@ impl Drop for Inner {
         match &self.parent {
             Some(parent) => {
                 parent.release(held);
-                parent.0.stack.fetch_sub(self.stack.load(Ordering::Relaxed), Ordering::Relaxed);
+                parent.0.whole.fetch_sub(self.whole.load(Ordering::Relaxed), Ordering::Relaxed);
             }
             None => self.subtract(held, counted_by),
         }
@@ -207,7 +208,7 @@ impl Account {
             limits,
             host,
             more: AtomicU64::new(0),
-            stack: AtomicU64::new(0),
+            whole: AtomicU64::new(0),
             parent,
             client,
             owner: OnceLock::new(),
@@ -268,12 +269,12 @@ impl Account {
         self.0.more.store(more, Ordering::Relaxed);
     }
 
-    /// Raises the most that the account may hold by the stack of the call, in bytes. The stack is
-    /// reserved like other memory.
-    pub(crate) fn allow_stack(&self, bytes: u64) {
-        self.0.stack.fetch_add(bytes, Ordering::Relaxed);
+    /// Raises the most that the account may hold by memory that the call takes as a whole, such as
+    /// its stack, in bytes. It is reserved like other memory.
+    pub(crate) fn allow_whole(&self, bytes: u64) {
+        self.0.whole.fetch_add(bytes, Ordering::Relaxed);
         if let Some(parent) = &self.0.parent {
-            parent.allow_stack(bytes);
+            parent.allow_whole(bytes);
         }
     }
 

@@ -24,6 +24,7 @@ use crate::sandbox::limits::{self, Limits};
 use crate::sandbox::load::Prepared;
 use crate::sandbox::output::{self, Converted, Promiser, Terms};
 use crate::sandbox::plugin_settings::PluginSettings;
+use crate::sandbox::powers::whole_memory;
 use crate::sandbox::run::{
     ClientRequests, Contract, Limiter, Linked, Messages, RunBounds, State, Stop, ToolCalls,
     new_store, run_bounded, take_sandbox,
@@ -210,7 +211,9 @@ impl WasmTool {
         account.assign(&self.owner(context).memory).map_err(exhausted)?;
         let runtime = &linked.runtime;
         let limiter = Limiter::new(self.limits.memory, runtime.kind.allocation, account);
-        let limiter = limiter.with_stack(runtime.kind.counted_stack()).map_err(exhausted)?;
+        let powers = self.plugin.code.powers();
+        let whole = whole_memory(runtime, powers.map(|powers| &**powers));
+        let limiter = limiter.with_whole(whole).map_err(exhausted)?;
         let requests = ClientRequests::from_context(context);
         let state = State::new(filesystem, limiter, messages, requests, deadline);
         let state = match target {
@@ -221,7 +224,7 @@ impl WasmTool {
             None => state,
             Some(_) => state.with_tool_calls(ToolCalls::of(context, self.plugin.granted_tools())),
         };
-        let state = match self.plugin.code.powers() {
+        let state = match powers {
             None => state,
             Some(powers) => {
                 let owner = self.owner(context).descriptors.owner().clone();

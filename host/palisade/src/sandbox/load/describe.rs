@@ -20,7 +20,7 @@ use crate::sandbox::bindings::exports::palisade::tool::tool as wit;
 use crate::sandbox::description::Description;
 use crate::sandbox::handle::Sandbox;
 use crate::sandbox::limits;
-use crate::sandbox::powers::{PluginPowers, PoweredCall, Refusals};
+use crate::sandbox::powers::{PluginPowers, PoweredCall, Refusals, whole_memory};
 use crate::sandbox::run::{
     ClientRequests, ExitReason, LazyWasiCtx, Limiter, Linked, Messages, RunBounds, State, Stop,
     new_store, run_bounded, take_sandbox,
@@ -131,7 +131,7 @@ fn describing_state(
     account.assign(&owner.memory).map_err(|why| PluginRefused::Describe(why.to_string()))?;
     let runtime = &linked.runtime;
     let limiter = Limiter::new(limits::MEMORY, runtime.kind.allocation, &account)
-        .with_stack(runtime.kind.counted_stack())
+        .with_whole(whole_memory(runtime, powers))
         .map_err(|why| PluginRefused::Describe(why.to_string()))?;
     let state = State::new(
         Filesystem::closed(),

@@ -47,11 +47,12 @@ impl Limiter {
         }
     }
 
-    /// Reserves the large stack of the call, if it has one, in bytes.
-    pub(crate) fn with_stack(mut self, stack: Option<u64>) -> Result<Self, Exhausted> {
-        if let Some(stack) = stack {
-            self.charge.account().allow_stack(stack);
-            self.charge.grow(stack)?;
+    /// Reserves memory that the call takes as a whole, in bytes: its large stack, if it has one, and
+    /// what is behind the handles of its powers.
+    pub(crate) fn with_whole(mut self, bytes: u64) -> Result<Self, Exhausted> {
+        if bytes > 0 {
+            self.charge.account().allow_whole(bytes);
+            self.charge.grow(bytes)?;
         }
         Ok(self)
     }

@@ -214,7 +214,7 @@ fn stack_of_a_nested_call_raises_the_limit_of_its_caller_until_it_ends() {
     static COUNTER: Counter = Counter::new();
     let call = account(&COUNTER);
     let nested = call.nested();
-    nested.allow_stack(20);
+    nested.allow_whole(20);
     assert_eq!((nested.reserve(120), call.held()), (Ok(()), 120));
     assert_eq!(nested.reserve(1), Err(Exhausted::CallMemory { limit: 90 }));
     drop(nested);
