@@ -7,6 +7,7 @@ mod error;
 mod order;
 mod parent;
 mod thread;
+mod threads;
 
 pub use child::{ChildError, answer_compilation};
 pub use compiler::{ChildCompiler, CompileLimits, Compiler};
@@ -14,8 +15,9 @@ pub use error::CompileError;
 
 use super::bulk_memory::Sliced;
 use super::deserialize::{CompiledCode, deserialize};
-use super::engine::{self, CodeKind};
+use super::engine::CodeKind;
 use order::Order;
+use threads::CompileThreads;
 use tokio_util::sync::CancellationToken;
 use wasmtime::Engine;
 use wasmtime::component::Component;
@@ -33,13 +35,12 @@ pub(super) struct Target<'a> {
 }
 
 impl Target<'_> {
-    /// Compiles an embedded plugin in this process, on every core.
+    /// Compiles an embedded plugin in this process.
     pub(super) fn compile_in_place(&self, bytes: &[u8]) -> Result<Compiled, CompileError> {
         let sliced = Sliced::new(bytes)?;
-        let mut config = engine::for_compilation(self.kind);
-        let engine = Engine::new(config.parallel_compilation(true))
-            .map_err(|error| CompileError::failed(&error))?;
-        let code = child::precompile(&engine, &sliced);
+        let threads = CompileThreads::start(threads::cores(), || {});
+        let engine = threads.engine(self.kind).map_err(|error| CompileError::failed(&error))?;
+        let code = threads.precompile(&engine, &sliced);
         self.load(code.map_err(|error| CompileError::invalid(&error))?)
     }
 

@@ -2,11 +2,11 @@
 //! code and exits.
 
 use super::order::Order;
+use super::threads::{CompileThreads, cores};
 use crate::sandbox::bulk_memory::Sliced;
 use crate::sandbox::error_text::error_line;
 use crate::sandbox::{engine, limits};
 use std::io::{self, Read, Write};
-use wasmtime::Engine;
 
 /// The answer kind of compiled code. An answer is its kind, the length of its body (64 bits,
 /// little-endian) and its body.
@@ -18,9 +18,6 @@ pub(super) const NO_MEMORY: u8 = 2;
 pub(super) const FAILED: u8 = 3;
 /// The maximum length of the text of a rejection, in bytes.
 pub(super) const MAX_REASON: usize = 4 << 10;
-
-/// The maximum number of compilation threads. Each has memory of its own.
-const MAX_THREADS: usize = 4;
 
 /// The reason why a child could not answer.
 #[derive(Debug, thiserror::Error)]
@@ -53,16 +50,15 @@ pub fn answer_compilation(
     output: &mut dyn Write,
 ) -> Result<(), ChildError> {
     let order = Order::parse(order).ok_or(ChildError::NotForYou)?;
+    let cores = cores();
     // Before the file limit, because the creation of a Landlock ruleset needs a file descriptor,
     // and before the threads, which inherit it.
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     restrict_access();
-    let threads = rayon::ThreadPoolBuilder::new().num_threads(cores.min(MAX_THREADS)).build();
-    let threads = threads.map_err(|error| ChildError::Limits(io::Error::other(error)))?;
+    let threads = CompileThreads::start(cores, || {});
     confine(order).map_err(ChildError::Limits)?;
     let mut bytes = Vec::new();
     let (kind, answer) = match input.take(limits::COMPONENT + 1).read_to_end(&mut bytes) {
-        Ok(_) => threads.install(|| compile(order, &bytes)),
+        Ok(_) => compile(order, &bytes, &threads),
         Err(error) if error.kind() == io::ErrorKind::OutOfMemory => (NO_MEMORY, Vec::new()),
         Err(error) => return Err(error.into()),
     };
@@ -73,12 +69,12 @@ pub fn answer_compilation(
     Ok(())
 }
 
-fn compile(order: Order, bytes: &[u8]) -> (u8, Vec<u8>) {
-    let mut config = engine::for_compilation(order.kind);
-    let engine = Engine::new(config.parallel_compilation(true)).map_err(|error| (FAILED, error));
+fn compile(order: Order, bytes: &[u8], threads: &CompileThreads) -> (u8, Vec<u8>) {
+    let engine = threads.engine(order.kind).map_err(|error| (FAILED, error));
     let compiled = engine.and_then(|engine| {
         let sliced = Sliced::new(bytes).map_err(wasmtime::Error::new);
-        sliced.and_then(|sliced| precompile(&engine, &sliced)).map_err(|error| (REFUSED, error))
+        let code = sliced.and_then(|sliced| threads.precompile(&engine, &sliced));
+        code.map_err(|error| (REFUSED, error))
     });
     match compiled {
         Ok(code) => (CODE, code),
@@ -87,10 +83,6 @@ fn compile(order: Order, bytes: &[u8]) -> (u8, Vec<u8>) {
             (kind, crate::tool::text::cut(&error_line(&error), MAX_REASON).as_bytes().to_vec())
         }
     }
-}
-
-pub(super) fn precompile(engine: &Engine, component: &Sliced<'_>) -> wasmtime::Result<Vec<u8>> {
-    engine.precompile_component(component.as_bytes())
 }
 
 /// Sets resource limits that this process cannot raise again.

@@ -1,9 +1,9 @@
 //! Compilation in this process, for hosts without a child compiler. It runs on threads of its own,
 //! and the wait for them is bounded, because a running compiler cannot be stopped.
 
-use super::child;
 use super::compiler::CompileLimits;
 use super::error::CompileError;
+use super::threads::{CompileThreads, cores};
 use crate::sandbox::bulk_memory::Sliced;
 use crate::sandbox::engine::{self, CodeKind};
 use std::path::PathBuf;
@@ -14,14 +14,10 @@ use std::thread::Builder;
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
-use wasmtime::Engine;
 
 #[cfg(test)]
 mod tests;
 
-/// Threads of one compilation. A hostile function keeps only one thread busy, and many plugins are
-/// compiled at once anyway.
-const THREADS: usize = 4;
 /// Compilations at once in the whole process, abandoned ones included. Each holds its threads and
 /// its memory until it is done.
 const AT_ONCE: usize = 2;
@@ -129,38 +125,24 @@ fn begin(
         // Declared first, so that the slot is released after the abandoned count is updated.
         let _slot = slot;
         let _ended = EndGuard(&own_state);
-        let _ = answer.send(on_threads(&own_meters, || precompile(&work)));
+        own_meters.add_own();
+        let threads = CompileThreads::start(cores(), move || own_meters.add_own());
+        let _ = answer.send(precompile(&work, &threads));
     })?;
     Ok(Compilation { answer: answered, meters, run_state })
 }
 
-fn precompile(work: &Work) -> Result<Vec<u8>, CompileError> {
+fn precompile(work: &Work, threads: &CompileThreads) -> Result<Vec<u8>, CompileError> {
     let sliced = Sliced::new(&work.component)?;
     // The rewriting adds code.
     check_size(sliced.as_bytes(), work.memory)?;
-    let mut config = engine::for_compilation(work.kind);
-    let engine = Engine::new(config.parallel_compilation(true))
-        .map_err(|error| CompileError::failed(&error))?;
-    child::precompile(&engine, &sliced).map_err(|error| match engine::is_out_of_memory(&error) {
+    let engine = threads.engine(work.kind).map_err(|error| CompileError::failed(&error))?;
+    threads.precompile(&engine, &sliced).map_err(|error| match engine::is_out_of_memory(&error) {
         // The shortage may be caused by any part of the process, so it says nothing about the
         // component.
         true => CompileError::failed(&error),
         false => CompileError::invalid(&error),
     })
-}
-
-/// Runs `work` on a small thread pool of its own, with a CPU time meter for each thread.
-fn on_threads<T: Send>(
-    meters: &Arc<Meters>,
-    work: impl FnOnce() -> Result<T, CompileError> + Send,
-) -> Result<T, CompileError> {
-    let meters = meters.clone();
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(cores.min(THREADS))
-        .thread_name(|_| "palisade-compile".to_owned())
-        .start_handler(move |_| meters.add_own());
-    pool.build().map_err(|error| CompileError::start(&std::io::Error::other(error)))?.install(work)
 }
 
 impl Compilation {
