@@ -24,6 +24,7 @@ pub(crate) use palisade_wasi_fs::{
     ProtectedPaths, ProtectedTree, Protection, Quotas, Reading, SharedQuotas,
 };
 pub(crate) use private::{Missing, Obstacle, open_private};
+pub(crate) use resolve::PATH_PER_STEP;
 pub use resolve::PathRefused;
 pub(crate) use subdirectory::not_opened;
 pub use subdirectory::{InvalidSubdirectory, Subdirectory};
@@ -32,7 +33,7 @@ use crate::tool::FileAccess;
 use crate::tool::budget::{Budget, Exhausted, Unlimited};
 use arc_swap::ArcSwap;
 use cap_std::ambient_authority;
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, MetadataExt as _};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -139,6 +140,22 @@ impl Workspace {
         budget: &dyn Budget,
     ) -> Result<Result<String, PathRefused>, Exhausted> {
         resolve::resolve(&self.dir, &self.names, path, last, budget)
+    }
+
+    /// Returns the real place of a resolved path, relative to the workspace, or `None` if it cannot
+    /// be found. The last name need not exist.
+    pub(crate) fn place_of(
+        &self,
+        path: &str,
+        last: LastLink,
+        budget: &dyn Budget,
+    ) -> Result<Option<String>, Exhausted> {
+        resolve::place_of(&self.dir, path, last, budget)
+    }
+
+    /// Returns true if a regular file has several hard links.
+    pub(crate) fn has_several_links(&self, path: &str) -> bool {
+        self.dir.symlink_metadata(path).is_ok_and(|file| file.is_file() && file.nlink() > 1)
     }
 
     /// Returns the file API of the workspace, for reading and writing. A tool uses

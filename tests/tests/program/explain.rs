@@ -63,6 +63,8 @@ fn tool_that_path_rules_do_not_bind_is_refused_with_every_input() {
         let words: Vec<&str> = words.chain(["--allow", "execute"]).collect();
         let said = program(&world, &words).run().exits_with(4).stdout;
         assert!(said.contains("there are path rules") && !said.contains("would run"), "{said}");
+        // No advice about a rule that does not decide.
+        assert!(!said.contains("because") && !said.contains("--allow"), "{said}");
     }
     // The advice names the file that has the rules.
     let words = ["policy", "explain", "read_file", r#"{"path": "secrets/a"}"#];
@@ -71,6 +73,45 @@ fn tool_that_path_rules_do_not_bind_is_refused_with_every_input() {
         said.contains("in ./palisade.toml") || said.contains("workspace/palisade.toml"),
         "{said}"
     );
+}
+
+#[test]
+fn link_to_a_denied_path_is_refused_as_in_a_call() {
+    let world = World::new();
+    world.file("palisade.toml", "[paths]\ndeny = [\"secrets/**\"]\n");
+    world.file("secrets/key", "secret");
+    world.file("docs/a", "text");
+    world.link("to_secrets", "secrets").link("to_docs", "docs");
+    for (path, code) in [("to_secrets/key", 4), ("to_secrets/new", 4), ("to_docs/a", 0)] {
+        let write = serde_json::json!({ "path": path, "content": "new" }).to_string();
+        let read = serde_json::json!({ "path": path }).to_string();
+        for words in [&["write_file", &write, "--allow", "write"][..], &["read_file", &read]] {
+            let fate = program(&world, &[&["policy", "explain"], words].concat());
+            let said = fate.run().exits_with(code).stdout;
+            assert_eq!(said.contains("would be refused"), code == 4, "{said}");
+            if path != "to_secrets/new" {
+                let _ = program(&world, &[&["call"], words].concat()).run().exits_with(code);
+            }
+        }
+    }
+    assert_eq!(world.read("secrets/key").as_deref(), Some("secret"));
+}
+
+#[test]
+fn second_name_of_a_file_is_refused_as_in_a_call() {
+    let world = World::new();
+    world.file("palisade.toml", "[paths]\ndeny = [\"secrets/**\"]\n");
+    world.file("a.txt", "text");
+    for (name, code) in [("a.txt", 0), ("b.txt", 4)] {
+        if name == "b.txt" {
+            std::fs::hard_link(world.root().join("a.txt"), world.root().join(name)).unwrap();
+        }
+        let read = serde_json::json!({ "path": name }).to_string();
+        for words in [&["policy", "explain", "read_file", &read][..], &["call", "read_file", &read]]
+        {
+            let _ = program(&world, words).run().exits_with(code);
+        }
+    }
 }
 
 #[test]

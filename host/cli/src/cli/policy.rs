@@ -46,6 +46,10 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
         (None, Err(kind)) => Changes::Refused(error(id, kind)),
     };
     let would = Would::of(decision.mode, prompt::can_ask());
+    let decides = !matches!(changes, Changes::AlwaysRefused(_));
+    let advice = decides
+        .then(|| would.advice(host.session().policy(), decision.rule, &explanation.tool))
+        .flatten();
     let explained = Explained {
         tool: &explanation.tool,
         decision,
@@ -53,9 +57,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
         changes,
         time: host.time_limit(&explanation.tool, None),
         origin: origin(&places, &settings, &explanation.tool, decision.rule),
-        advice: would
-            .advice(host.session().policy(), decision.rule, &explanation.tool)
-            .map(|advice| advice.told(&places)),
+        advice: advice.map(|advice| advice.told(&places)),
     };
     explained.show(args)?;
     Ok(explained.exit())
@@ -209,10 +211,12 @@ impl Explained<'_> {
                 )
             }
         };
+        // Where no policy is asked, its rule and the way to change it would mislead.
+        let decides = !matches!(self.changes, Changes::AlwaysRefused(_));
         let rows = [
             ("named", self.named()),
-            ("because", Some(self.reason())),
-            ("says", Some(self.origin.clone())),
+            ("because", decides.then(|| self.reason())),
+            ("says", decides.then(|| self.origin.clone())),
             ("granted", self.granted()),
             ("changes", self.changes()),
         ];

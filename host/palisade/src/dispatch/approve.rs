@@ -1,5 +1,6 @@
 //! The approval of a call: the policy's decision, and the user's where the policy asks.
 
+pub(super) mod paths;
 pub(crate) mod question;
 mod summary;
 

@@ -1,6 +1,6 @@
 //! The prediction of a call's treatment, without running it.
 
-use super::approve::question;
+use super::approve::paths;
 use super::dispatcher::Dispatcher;
 use super::errors::not_allowed;
 use super::input::{self, InputBudget, InputMemory, RawInput};
@@ -66,8 +66,7 @@ impl Dispatcher {
         let changes = panics::catch_panic_sync(check).and_then(|input| {
             let definition = tool.definition();
             let budget = InputBudget::new(self.limits.account(), time, cancel);
-            let changes =
-                question::projected_changes(&tool, &input, &workspace, budget.call_budget());
+            let changes = paths::projected_changes(&tool, &input, &workspace, budget.call_budget());
             changes.map_err(|why| budget.exhausted(why, definition.side_effects()))?
         });
         Ok(Explanation { tool, decision, refused: None, changes })
@@ -91,8 +90,8 @@ impl Dispatcher {
         }
     }
 
-    /// Checks the input synchronously. A thread is waited for as in a call, and an unresponsive
-    /// workspace blocks it no longer than the call's timeout.
+    /// Checks the input synchronously, and the places that its paths lead to. A thread is waited
+    /// for as in a call, and an unresponsive workspace blocks it no longer than the call's timeout.
     fn check_here(
         &self,
         tool: &Arc<Registered>,
@@ -115,7 +114,12 @@ impl Dispatcher {
                     // The call itself reports an error here.
                     let _ = late_rules.apply_to(&whole);
                 }
-                input::check_in_turns(tool.definition(), &workspace, raw, &budget)
+                let definition = tool.definition();
+                let input = input::check_in_turns(definition, &workspace, raw, &budget)?;
+                let own = budget.call_budget();
+                paths::check_places_of_links(&tool, &input, &workspace, own)
+                    .map_err(|why| budget.exhausted(why, definition.side_effects()))??;
+                Ok(input)
             }
         };
         match self.threads_for_paths(tool) {

@@ -18,14 +18,11 @@ use crate::tool::call::Nulls;
 use crate::tool::json::{JsonBounds, JsonError, parse_within};
 use crate::tool::schema::drop_absent;
 use crate::tool::{CallInput, Definition, ErrorKind, PermissionReason, SideEffects, Violations};
-use crate::workspace::{LastLink, PathRefused, Workspace};
+use crate::workspace::{LastLink, PATH_PER_STEP, PathRefused, Workspace};
 use raw::ReadInput;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The bytes of a path per budget check; resolving them takes at most a hundred directory lookups.
-const PATH_PER_STEP: usize = 256;
 
 /// The outcome of a check in place.
 pub(super) enum QuickCheck {

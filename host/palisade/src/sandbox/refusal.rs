@@ -38,7 +38,7 @@ fn reason(refusal: &Refusal) -> PermissionReason {
 fn advice_on(refusal: &Refusal) -> Option<Advice> {
     match refusal {
         Refusal::HardLinked | Refusal::Aliased => Some(advice::on_hard_links()),
-        Refusal::Excluded(_) => Some(advice::on_path_rules()),
+        Refusal::Excluded(path) => Some(advice::on_path_rules(path)),
         Refusal::Hidden(_) => Some(advice::on_hidden()),
         Refusal::Protected(_)
         | Refusal::Bare

@@ -1,5 +1,6 @@
 //! Advice for the operator about a refused file operation.
 
+use super::is_temporary;
 use crate::tool::Advice;
 
 /// Returns the setting by which an operator can allow changes to files with several hard links.
@@ -15,8 +16,16 @@ pub(crate) fn on_hidden() -> Advice {
     )
 }
 
-/// Returns the settings that leave paths out.
-pub(crate) fn on_path_rules() -> Advice {
-    Advice::setting("change `paths.deny` or `paths.allow`", "paths")
-        .in_code("build the host with other `PathRules`")
+/// Returns the settings that leave a path out.
+pub(crate) fn on_path_rules(path: &str) -> Advice {
+    let (folder, name) = path.rsplit_once('/').map_or(("", path), |(folder, name)| (folder, name));
+    let advice = match is_temporary(name) {
+        // The tool writes a file beside the named one, and renames it.
+        true => {
+            let between = if folder.is_empty() { "" } else { "/" };
+            format!("add \"{folder}{between}.palisade-*.tmp\" to `paths.allow`")
+        }
+        false => "change `paths.deny` or `paths.allow`".to_owned(),
+    };
+    Advice::setting(advice, "paths").in_code("build the host with other `PathRules`")
 }

@@ -14,6 +14,9 @@ use std::path::{Component, Path, PathBuf};
 /// The maximum length of a path argument in bytes: `PATH_MAX` of Linux.
 const MAX_PATH: usize = 4096;
 
+/// The bytes of a path per budget check; resolving them takes at most a hundred directory lookups.
+pub(crate) const PATH_PER_STEP: usize = 256;
+
 /// A refused path argument.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -195,6 +198,28 @@ fn is_missing_inside(dir: &Dir, path: &Path, budget: &dyn Budget) -> Result<bool
     let dangles = dir.symlink_metadata(&gap).is_ok_and(|meta| meta.is_symlink())
         && dir.read_link(&gap).is_err();
     Ok(!dangles)
+}
+
+/// Returns the real path of a file beneath the handle, or of the place where it would be created.
+pub(super) fn place_of(
+    dir: &Dir,
+    path: &str,
+    last: LastLink,
+    budget: &dyn Budget,
+) -> Result<Option<String>, Exhausted> {
+    (0..=path.len() / PATH_PER_STEP).try_for_each(|_| budget.check())?;
+    let path = Path::new(path);
+    let whole = match last {
+        LastLink::Follow => dir.canonicalize(path).ok(),
+        LastLink::Keep => None,
+    };
+    let place = whole.or_else(|| {
+        let name = path.file_name()?;
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.map_or(Ok(PathBuf::new()), |parent| dir.canonicalize(parent)).ok()?;
+        Some(parent.join(name))
+    });
+    Ok(place.and_then(|place| place.into_os_string().into_string().ok()))
 }
 
 /// Returns whether an error is an escape detected by cap-std, which reports it without an error

@@ -1,12 +1,13 @@
 //! One confirmation request: it is sent, announced, answered once, and its outcome announced. The
 //! call's clock does not run meanwhile.
 
+use super::paths::projected_changes;
 use super::summary::summary;
 use crate::confirm::{
     Answer, CallAnswer, CallConfirmer as _, ConfirmationRequest, RequestId, Resolution, ask_both,
 };
 use crate::dispatch::errors::confirmer_failed;
-use crate::dispatch::input::{CheckError, InputBudget, StepBudget};
+use crate::dispatch::input::{InputBudget, StepBudget};
 use crate::dispatch::panics::text_of;
 use crate::dispatch::pipeline::Pipeline;
 use crate::events::{CallSink, Event};
@@ -16,10 +17,8 @@ use crate::execution::{BoxFuture, ValidInput, catch_panic, enter_queue};
 use crate::policy::{Decision, Mode, Rule};
 use crate::registry::{Origin, Registered};
 use crate::session::Allowance;
-use crate::tool::budget::{Budget, Exhausted};
-use crate::tool::schema::PathAccess;
-use crate::tool::{ErrorKind, ExecutionKind, PermissionReason, SideEffects};
-use crate::workspace::{FileError, Workspace};
+use crate::tool::budget::Budget;
+use crate::tool::{ErrorKind, ExecutionKind, PermissionReason};
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
@@ -221,55 +220,6 @@ fn whole(input: &mut ValidInput) -> Option<Arc<str>> {
     /// The longest input that a request has, in bytes.
     const MOST: usize = 1 << 20;
     (input.text().len() <= MOST).then(|| input.share_text())
-}
-
-/// Returns the paths that a call would change: the `workspace-path` arguments of a tool that can
-/// change files, without those that its schema marks as only read. It refuses a write to a path
-/// that is protected by name, and a read of a hidden path. Commands are confined by other means.
-pub(in crate::dispatch) fn projected_changes(
-    tool: &Registered,
-    input: &ValidInput,
-    workspace: &Workspace,
-    budget: &dyn Budget,
-) -> Result<Result<Vec<String>, ErrorKind>, Exhausted> {
-    let definition = tool.definition();
-    let class = definition.side_effects();
-    let rules = tool.rules_in(workspace);
-    let root = workspace.root();
-    let mut changes = Vec::new();
-    let look = |path: &str, access| {
-        budget.check()?;
-        let refuse = |why| CheckError::Refused(FileError::forbidden(path, why).into());
-        match (class, access) {
-            (SideEffects::Read, _) | (SideEffects::Write, PathAccess::Read) => {
-                rules.check_allowed(path).map_err(refuse)?;
-                return rules.check_hidden(path, root).map_err(refuse);
-            }
-            (SideEffects::Write, PathAccess::Write) => {
-                rules.check_allowed(path).map_err(refuse)?;
-                rules.check_places(path, root).map_err(refuse)?;
-            }
-            (SideEffects::Execute | SideEffects::None | SideEffects::Network, PathAccess::Read) => {
-                return Ok(());
-            }
-            (
-                SideEffects::Execute | SideEffects::None | SideEffects::Network,
-                PathAccess::Write,
-            ) => {}
-        }
-        let path = workspace.in_whole(path.to_owned());
-        budget.reserve((path.len() + size_of::<String>()) as u64)?;
-        changes.push(path);
-        Ok(())
-    };
-    let looked = match class {
-        SideEffects::None | SideEffects::Network => Ok(()),
-        SideEffects::Read if !rules.hide_anything() && !rules.filter_anything() => Ok(()),
-        SideEffects::Read | SideEffects::Write | SideEffects::Execute => {
-            definition.input_schema().each_workspace_path(input.value(), budget, look)
-        }
-    };
-    CheckError::or_verdict(looked.map(|()| changes))
 }
 
 /// Like [`projected_changes`] for a call that waits: in place if that is short, otherwise outside

@@ -218,8 +218,8 @@ impl From<FileError> for ErrorKind {
         let message = error.to_string();
         let kind = match error {
             FileError::Escapes(_) => return Self::denied(PermissionReason::Workspace, message),
-            FileError::Excluded(_) => {
-                let advice = advice::on_path_rules();
+            FileError::Excluded(ref path) => {
+                let advice = advice::on_path_rules(path);
                 return Self::denied_with(PermissionReason::PathRules, message, advice);
             }
             FileError::Aliased(_) => {

@@ -1,0 +1,127 @@
+//! The paths in a call's input that the call would read or change, checked before anything runs.
+
+use crate::dispatch::input::CheckError;
+use crate::execution::ValidInput;
+use crate::registry::Registered;
+use crate::tool::budget::{Budget, Exhausted};
+use crate::tool::schema::PathAccess;
+use crate::tool::text::elided;
+use crate::tool::{ErrorKind, SideEffects};
+use crate::workspace::{FileError, Forbidden, HardLinks, LastLink, ProtectedPaths, Workspace};
+use std::path::Path;
+
+/// Returns the paths that a call would change: the `workspace-path` arguments of a tool that can
+/// change files, without those that its schema marks as only read. It refuses a write to a path
+/// that is protected by name, and a read of a hidden path. Commands are confined by other means.
+pub(in crate::dispatch) fn projected_changes(
+    tool: &Registered,
+    input: &ValidInput,
+    workspace: &Workspace,
+    budget: &dyn Budget,
+) -> Result<Result<Vec<String>, ErrorKind>, Exhausted> {
+    let mut changes = Vec::new();
+    let looked = each_path(tool, input, workspace, budget, |rules, path, access| {
+        rules.check(path, access).map_err(|why| refuse(path, why))?;
+        if rules.is_change(access) {
+            let path = workspace.in_whole(path.to_owned());
+            budget.reserve((path.len() + size_of::<String>()) as u64)?;
+            changes.push(path);
+        }
+        Ok(())
+    });
+    CheckError::or_verdict(looked.map(|()| changes))
+}
+
+/// Refuses a path that leads over a link to a place that the call may not access, and a file that
+/// has a second name. It looks into the workspace, so it may block. A call needs no such check: it
+/// judges each place as it opens it.
+pub(in crate::dispatch) fn check_places_of_links(
+    tool: &Registered,
+    input: &ValidInput,
+    workspace: &Workspace,
+    budget: &dyn Budget,
+) -> Result<Result<(), ErrorKind>, Exhausted> {
+    let last = if tool.definition().keeps_links() { LastLink::Keep } else { LastLink::Follow };
+    let looked = each_path(tool, input, workspace, budget, |rules, path, access| {
+        // A place that cannot be found is judged by the name alone. The call meets the same error.
+        let Some(place) = workspace.place_of(path, last, budget)? else { return Ok(()) };
+        if place != path {
+            rules.check(&place, access).map_err(|why| refuse(&place, why))?;
+        }
+        match rules.denies_aliases(access) && workspace.has_several_links(&place) {
+            true => Err(CheckError::Refused(FileError::Aliased(elided(path, 256)).into())),
+            false => Ok(()),
+        }
+    });
+    CheckError::or_verdict(looked)
+}
+
+fn refuse(path: &str, why: Forbidden) -> CheckError {
+    CheckError::Refused(FileError::forbidden(path, why).into())
+}
+
+/// Visits the paths in an input that may be refused or changed.
+fn each_path(
+    tool: &Registered,
+    input: &ValidInput,
+    workspace: &Workspace,
+    budget: &dyn Budget,
+    mut visit: impl FnMut(&CallRules<'_>, &str, PathAccess) -> Result<(), CheckError>,
+) -> Result<(), CheckError> {
+    let definition = tool.definition();
+    let class = definition.side_effects();
+    let rules = tool.rules_in(workspace);
+    match class {
+        SideEffects::None | SideEffects::Network => Ok(()),
+        SideEffects::Read if !rules.hide_anything() && !rules.filter_anything() => Ok(()),
+        SideEffects::Read | SideEffects::Write | SideEffects::Execute => {
+            let call_rules = CallRules { class, rules: &rules, root: workspace.root() };
+            definition.input_schema().each_workspace_path(input.value(), budget, |path, access| {
+                budget.check()?;
+                visit(&call_rules, path, access)
+            })
+        }
+    }
+}
+
+/// The rules for the paths of one call.
+struct CallRules<'a> {
+    class: SideEffects,
+    rules: &'a ProtectedPaths,
+    root: &'a Path,
+}
+
+impl CallRules<'_> {
+    fn check(&self, path: &str, access: PathAccess) -> Result<(), Forbidden> {
+        match (self.class, access) {
+            (SideEffects::Read, _) | (SideEffects::Write, PathAccess::Read) => {
+                self.rules.check_allowed(path)?;
+                self.rules.check_hidden(path, self.root)
+            }
+            (SideEffects::Write, PathAccess::Write) => {
+                self.rules.check_allowed(path)?;
+                self.rules.check_places(path, self.root)
+            }
+            (SideEffects::Execute | SideEffects::None | SideEffects::Network, _) => Ok(()),
+        }
+    }
+
+    /// Returns true if a file with several hard links is refused for reading.
+    fn denies_aliases(&self, access: PathAccess) -> bool {
+        let reads = self.class == SideEffects::Read || access == PathAccess::Read;
+        reads && self.rules.filter_anything() && self.rules.hard_links() == HardLinks::Refuse
+    }
+
+    fn is_change(&self, access: PathAccess) -> bool {
+        match (self.class, access) {
+            (SideEffects::Read, _) | (_, PathAccess::Read) => false,
+            (
+                SideEffects::Write
+                | SideEffects::Execute
+                | SideEffects::None
+                | SideEffects::Network,
+                PathAccess::Write,
+            ) => true,
+        }
+    }
+}
