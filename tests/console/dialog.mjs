@@ -89,6 +89,12 @@ export const dialog = (place) => ({
     for (const word of ['first second', 'a, s', 'Enter']) {
       check(text.replace(/\s+/g, ' ').replace(/ ,/g, ',').includes(word), `the hint says ${word}`);
     }
+    const back = await page.evaluate(() => {
+      dispatchEvent(new Event('focus'));
+      document.querySelector('#question [data-answer=allow]').click();
+      return document.querySelector('#question .early')?.textContent ?? '';
+    });
+    check(back.includes('come to this window'), `the click that uncovers it allows nothing: ${back}`);
     const { question: second } = await place.asked();
     await page.keyboard.press('d');
     await page.keyboard.press('Enter');

@@ -39,6 +39,30 @@ export const views = (place) => ({
     check(/did not sign you in\. [A-Z].*\.$/.test(said), `it is a sentence: ${said}`);
   },
 
+  async input_is_shown_as_it_is_written() {
+    const page = await open(place, 'now');
+    const shown = (json) =>
+      page.evaluate(async (text) => {
+        const { indented } = await import(new URL('console/js/text.js', document.baseURI).href);
+        return indented(text);
+      }, json);
+    const exact = '{"account":9007199254740993,"2":1e400,"1":[{},[],"a, {\\"b\\": 1}"]}';
+    const lines = [
+      '{',
+      '  "account": 9007199254740993,',
+      '  "2": 1e400,',
+      '  "1": [',
+      '    {},',
+      '    [],',
+      '    "a, {\\"b\\": 1}"',
+      '  ]',
+      '}',
+    ].join('\n');
+    check((await shown(exact)) === lines, 'numbers and the order of members stay');
+    check((await shown(lines)) === lines, 'indented text stays');
+    check((await shown('{"cut": "with \\')) === '{\n  "cut": "with \\', 'cut text stays');
+  },
+
   async filters_take_parts_of_known_names() {
     const session = await place.session();
     await place.call(session, 'read_file', { path: 'no-such-file' });

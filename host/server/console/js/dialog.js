@@ -1,7 +1,9 @@
 // The dialog that asks: one question at a time, nothing allowed by accident.
 //
 // It opens with the focus on its title, so that a stray Enter or Space does nothing, and it takes
-// no "allow" in its first second. The keys a, s and d only move the focus to a button.
+// no "allow" in its first second, nor in the first second of its window in front: a page of others
+// could lay a window over it and take that away between two clicks. The keys a, s and d only move
+// the focus to a button.
 
 import { announce } from './announce.js';
 import { fillDialog, isTyping, questionParts, wrapTab } from './dialog-parts.js';
@@ -71,6 +73,8 @@ export class QuestionDialog {
       this.#leave();
     });
     this.#dialog.addEventListener('keydown', (event) => this.#key(event));
+    addEventListener('focus', () => this.#disarm());
+    document.addEventListener('visibilitychange', () => this.#disarm());
     setInterval(() => this.#tick(), 500);
   }
 
@@ -156,7 +160,7 @@ export class QuestionDialog {
     const details = this.#question;
     this.#state = 'open';
     this.#warned = false;
-    this.#armedAt = performance.now() + ARM_MS;
+    this.#disarm();
     this.#frame(['Allow ', sentence(details), '?'], questionParts(details));
     put(
       this.#parts.buttons,
@@ -173,10 +177,19 @@ export class QuestionDialog {
     );
   }
 
+  #disarm() {
+    this.#armedAt = performance.now() + ARM_MS;
+  }
+
+  /** Whether the question takes an "allow". A click can come before the event of its focus. */
+  get #isArmed() {
+    return document.hasFocus() && performance.now() >= this.#armedAt;
+  }
+
   async #answer(decision) {
     // Without a connection the notice says why nothing happens.
     if (this.#state !== 'open' || !this.#isConnected) return;
-    if (decision !== 'deny' && performance.now() < this.#armedAt) {
+    if (decision !== 'deny' && !this.#isArmed) {
       put(this.#parts.status, h('p', { class: 'early' }, EARLY));
       announce(EARLY);
       return;
@@ -322,7 +335,7 @@ export class QuestionDialog {
 
   #tick() {
     if (!['open', 'sending'].includes(this.#state)) return;
-    const isArmed = performance.now() >= this.#armedAt;
+    const isArmed = this.#isArmed;
     for (const button of this.#parts.buttons.querySelectorAll('[data-answer]')) {
       const waits = !this.#isConnected || (button.dataset.answer !== 'deny' && !isArmed);
       if (waits) button.setAttribute('aria-disabled', 'true');

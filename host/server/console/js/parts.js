@@ -135,15 +135,6 @@ export function longText(
   return h('div', { class: 'long' }, parts);
 }
 
-/** JSON text in an indented form; text that is no JSON as it is. */
-export function pretty(json) {
-  try {
-    return JSON.stringify(JSON.parse(json), null, 2);
-  } catch {
-    return json;
-  }
-}
-
 /** Says that there is nothing. */
 export function nothing(...children) {
   return h('p', { class: 'nothing' }, children);

@@ -4,9 +4,11 @@ import { h } from './dom.js';
 import { count } from './format.js';
 import { quoted } from './parts.js';
 
-/** The time for which a question takes no "allow" after it has appeared. */
+/** The time for which a question takes no "allow" after it or its window has come to the front. */
 export const ARM_MS = 1000;
-export const EARLY = 'A moment: a question takes no “allow” in its first second.';
+export const EARLY =
+  'A moment: a question takes no “allow” in its first second, nor in the first second after you ' +
+  'come to this window.';
 
 const BUTTONS = {
   deny: { label: 'Deny', key: 'd', hint: 'The call does not run.' },

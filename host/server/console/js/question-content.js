@@ -5,9 +5,9 @@ import { diffTable } from './diff.js';
 import { h } from './dom.js';
 import { count, time } from './format.js';
 import {
-  CLASS_MEANS, classBadge, digest, facts, giver, giverText, lines, longText, pretty, quoted,
+  CLASS_MEANS, classBadge, digest, facts, giver, giverText, lines, longText, quoted,
 } from './parts.js';
-import { short } from './text.js';
+import { indented, short } from './text.js';
 
 const DECISIONS = {
   allow: 'allowed once',
@@ -96,7 +96,7 @@ export function inputPart(details) {
   const body =
     details.input === null
       ? longText(details.input_summary, { label: 'Summary of the input', grows: true })
-      : longText(pretty(details.input), {
+      : longText(indented(details.input), {
           label: 'Input',
           grows: true,
           limit: 6000,

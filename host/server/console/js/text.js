@@ -27,6 +27,27 @@ function escaped(character) {
   return `\\u{${character.codePointAt(0).toString(16).toUpperCase()}}`;
 }
 
+/**
+ * Returns JSON text with a line for each member and element. It is not parsed into values: a number
+ * would be rounded, and members would change their order.
+ */
+export function indented(json) {
+  let level = 0;
+  let out = '';
+  let before = '';
+  const line = () => `\n${'  '.repeat(Math.min(level, 32))}`;
+  for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"?|[{}[\],:]|[^\s"{}[\],:]+/gs)) {
+    const closes = token === '}' || token === ']';
+    if (closes) level = Math.max(0, level - 1);
+    const opened = before === '{' || before === '[';
+    if (closes ? !opened : opened || before === ',') out += line();
+    out += token === ':' ? ': ' : token;
+    if (token === '{' || token === '[') level += 1;
+    before = token;
+  }
+  return out;
+}
+
 /** Returns the text as one visible line: for names, titles, attributes. */
 export function visible(text) {
   return String(text).replace(IN_LINES, escaped);

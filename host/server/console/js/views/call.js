@@ -11,13 +11,12 @@ import {
   giver,
   longText,
   nothing,
-  pretty,
   quoted,
   stateBadge,
 } from '../parts.js';
 import { resolutionText } from '../question-content.js';
 import { place } from '../router.js';
-import { short } from '../text.js';
+import { indented, short } from '../text.js';
 import { callsTable } from './calls-table.js';
 import { cancel } from './now.js';
 import { timeline } from './timeline.js';
@@ -94,7 +93,7 @@ const SECTIONS = {
     h('h2', {}, 'Input'),
     call.input === null
       ? nothing('The input is not recorded; its digest is.')
-      : longText(pretty(call.input), {
+      : longText(indented(call.input), {
           label: 'Input',
           serverCut: call.input_truncated,
           size: call.input_bytes,
