@@ -1,6 +1,7 @@
 //! Sanitises untrusted text for display, and detects deceptive characters.
 
 use serde_json::Value;
+use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 
@@ -207,15 +208,27 @@ pub fn cut(text: &str, max: usize) -> &str {
     &text[..text.floor_char_boundary(max)]
 }
 
+/// Returns a name as a key of TOML: in quotes, unless it is a bare key.
+#[must_use]
+pub fn toml_key(name: &str) -> Cow<'_, str> {
+    let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    match !name.is_empty() && name.bytes().all(is_bare) {
+        true => Cow::Borrowed(name),
+        // The escapes of JSON are escapes of TOML as well.
+        false => Cow::Owned(Value::from(name).to_string()),
+    }
+}
+
 /// Returns a caller's id as the log shows it: at most 256 bytes, with deceptive characters escaped
 /// and with spaces in place of line breaks and tabs, so that it stays within its line.
 ///
 /// An id that has to be changed ends with a hash of the original, so that it stays different from
-/// others. A result is not changed again.
+/// others. A result is not changed again. `.` and `..` are changed as well: a URL with such a segment
+/// names another resource.
 #[must_use]
 pub fn sanitize_id(id: &str) -> String {
     let shown = visible(cut(id, MAX_ID)).replace(['\n', '\t'], " ");
-    if shown == id {
+    if shown == id && !matches!(id, "." | "..") {
         return shown;
     }
     let mut hash = DefaultHasher::new();
@@ -226,7 +239,11 @@ pub fn sanitize_id(id: &str) -> String {
     format!("{stem}{end}")
 }
 
-/// Shows a text on one line of at most `max` characters; a longer one loses its middle to a count.
+/// The length of the shortest mark in place of the middle of a text, in characters.
+const MARK: usize = " … 1 characters … ".len() - 4;
+
+/// Shows a text on one line of at most `max` characters; a longer one loses its middle to a count,
+/// unless the count would be as long.
 ///
 /// The text is cut before escaping, so that the omitted part only costs counting.
 #[must_use]
@@ -234,7 +251,7 @@ pub fn elided(text: &str, max: usize) -> String {
     let half = max / 2;
     // A character has at most four bytes and shows as at least one. One extra character stays after
     // the cut, since escaping depends on neighbours.
-    let ends = half.saturating_add(2).saturating_mul(4);
+    let ends = half.saturating_add(2 + MARK / 2).saturating_mul(4);
     if text.len() <= max.max(ends.saturating_mul(2)) {
         return elided_line(&on_one_line(text), max);
     }
@@ -251,7 +268,7 @@ fn on_one_line(text: &str) -> String {
 
 fn elided_line(line: &str, max: usize) -> String {
     let count = line.chars().count();
-    if count <= max {
+    if count <= max.saturating_add(MARK) {
         return line.to_owned();
     }
     let half = max / 2;

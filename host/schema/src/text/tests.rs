@@ -130,13 +130,29 @@ fn long_value_shows_its_beginning() {
     let value = serde_json::json!({"a": "x".repeat(1 << 20)});
     assert_eq!(elided_json(&value, 8), "{\"a\":\"xx …");
     assert_eq!(elided_json(&serde_json::json!({"a": 1}), 8), "{\"a\":1}");
-    assert_eq!(elided_json(&serde_json::json!([10, 20, 30]), 6), "[10 … 4 characters … 30]");
+    let numbers: Vec<u32> = (10..30).collect();
+    assert_eq!(elided_json(&serde_json::json!(numbers), 10), "[10,1 … 51 characters … 8,29]");
 }
 
 #[test]
 fn long_text_keeps_its_ends_and_counts_the_rest() {
-    assert_eq!(elided("abcdefghij", 4), "ab … 6 characters … ij");
+    let text = format!("ab{}ij", "c".repeat(19));
+    assert_eq!(elided(&text, 4), "ab … 19 characters … ij");
+    let text = format!("ab{}ij", "c".repeat(18));
+    assert_eq!(elided(&text, 4), text, "the count would be as long as what it replaces");
     assert_eq!(elided("ab\ncd", 10), "ab\\ncd");
+}
+
+#[test]
+fn key_of_toml_is_quoted_where_it_has_to_be() {
+    for (name, key) in [
+        ("a_b-1", "a_b-1"),
+        ("my.words", "\"my.words\""),
+        ("a \"b\"", r#""a \"b\"""#),
+        ("", "\"\""),
+    ] {
+        assert_eq!(toml_key(name), key);
+    }
 }
 
 #[test]
@@ -144,6 +160,7 @@ fn an_id_stays_on_its_line() {
     assert!(sanitize_id("a\n\tb\u{1b}").starts_with("a  b\\u{1b}~"));
     assert!(sanitize_id(&"é".repeat(200)).starts_with(&format!("{}~", "é".repeat(119))));
     assert_eq!(sanitize_id("toolu_01 é"), "toolu_01 é");
+    assert!(sanitize_id("..").starts_with("..~") && sanitize_id(".").starts_with(".~"));
 }
 
 #[test]

@@ -19,7 +19,9 @@ pub(crate) enum ApiError {
     OperatorOnly { what: &'static str },
     #[error("there is no such resource; /openapi.json lists those that there are")]
     NoSuchPath,
-    #[error("the resource does not have this method; the header `allow` lists those that it has")]
+    #[error(
+        "the resource does not have this method; the header `allow` lists those that it has; clients of MCP connect to `/mcp`"
+    )]
     NoSuchMethod,
     #[error("there is no session of this id; create it with POST /sessions")]
     NoSuchSession,

@@ -1,6 +1,7 @@
 //! Advice for the operator about a refusal. Models never see it, so that they cannot talk a user
 //! into weakening a setting.
 
+use crate::tool::text::toml_key;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -104,7 +105,8 @@ impl Places {
             return self.clone();
         }
         let key = format!("plugins.{plugin}.memory");
-        let place = format!("as `{key}`, which holds for this plugin, {}", self.of(&key));
+        let shown = format!("plugins.{}.memory", toml_key(plugin));
+        let place = format!("as `{shown}`, which holds for this plugin, {}", self.of(&key));
         Arc::new(Self::clone(self).with("limits.memory", place))
     }
 
