@@ -53,7 +53,7 @@ fn explain(snippet: &Snippet) {
     ));
     if let Some(command) = &snippet.one_step {
         output::note("or let the client write it:");
-        output::quote(command);
+        output::command(command);
     }
     snippet.notes.iter().for_each(|note| output::note(note));
 }

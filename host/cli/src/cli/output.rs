@@ -2,7 +2,7 @@
 
 use super::exit::Failure;
 use super::style::{self, Style};
-use super::wrap::{columns, flowing, flowing_below, hanging, width};
+use super::wrap::{columns, fitted, flowing, flowing_below, hanging, width};
 use palisade::tool::text::{VisibleJson, elided, visible};
 use serde::Serialize;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -105,7 +105,12 @@ fn usage_within(text: &str, room: usize) -> String {
 
 /// Prints a line of a tool, indented so that it cannot pass for the program's own output.
 pub(super) fn quote(line: &str) {
-    tell(&indented(&format!("{INDENT}{line}"), 0, usize::MAX));
+    tell(&indented(&format!("{INDENT}{line}"), 0, columns(io::stderr())));
+}
+
+/// Prints a command on a line of its own, whole, so that it can be copied.
+pub(super) fn command(line: &str) {
+    tell(&format!("{INDENT}{}", elided(line, usize::MAX)));
 }
 
 /// Prints a line on standard error behind a highlighted label.
@@ -122,7 +127,7 @@ fn indented(text: &str, taken: usize, room: usize) -> String {
     let rest = room.saturating_sub(INDENT.len());
     let text = visible(text.trim_end());
     let lines = text.split('\n').enumerate().flat_map(|(index, line)| {
-        flowing(line, if index == 0 { room.saturating_sub(taken) } else { rest }, rest)
+        fitted(line, if index == 0 { room.saturating_sub(taken) } else { rest }, rest)
     });
     lines.collect::<Vec<_>>().join(&format!("\n{INDENT}"))
 }
@@ -242,8 +247,14 @@ mod tests {
     fn continuation_lines_are_indented() {
         let text = "x\nerror: host broken\n\tz\n";
         assert_eq!(indented(text, 0, usize::MAX), "x\n  error: host broken\n  \tz");
-        assert_eq!(indented(text, 9, 13), "x\n  error: host\n  broken\n  \tz");
+        assert_eq!(indented(text, 9, 13), "x\n  error: host\n  broken\n          z");
         assert_eq!(indented("one two three", 7, 13), "one\n  two three");
+        // No text of others is broken by the terminal, which would go on at the left edge.
+        for long in ["`0123 5678 012`", "0123\u{a0}5678\u{a0}012", "0\t1\t2"] {
+            let text = indented(&format!("it says {long}"), 0, 13);
+            assert!(text.lines().all(|line| width(line) <= 13 && !line.contains('\t')), "{text}");
+            assert!(text.lines().skip(1).all(|line| line.starts_with(INDENT)), "{text}");
+        }
     }
 
     #[test]

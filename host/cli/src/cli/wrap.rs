@@ -3,14 +3,23 @@
 //!
 //! Text of others is broken within its words where they are longer than a line ([`wrapped`]): at
 //! the left edge it could pass for the program's own. The program's own sentences are broken
-//! between words only ([`flowing`]), so that a path or a command in them can be copied.
+//! between words only ([`flowing`]), so that a path or a command in them can be copied. Sentences
+//! that may quote text of others are broken between words where that is possible ([`fitted`]).
 
+use std::borrow::Cow;
 use std::os::fd::AsFd;
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// The least width that text is fitted to, in columns: a narrower terminal breaks lines itself.
 const LEAST: usize = 20;
+
+/// The columns between two tab stops.
+const TAB: usize = 8;
+
+/// From this number of columns on, text is for no terminal. A part of the width of a stream that is
+/// no terminal (`usize::MAX`) has more, and a terminal has at most 65,535.
+const UNBOUNDED: usize = usize::MAX / 2;
 
 /// Returns the number of columns that a stream shows, or `usize::MAX` if it is no terminal.
 pub(super) fn columns(stream: impl AsFd) -> usize {
@@ -32,10 +41,29 @@ fn most(text: &str) -> usize {
     width(text).max(text.chars().map(|letter| letter.width().unwrap_or(0)).sum())
 }
 
+/// Replaces each tab with blanks. A terminal moves to a stop that depends on the text before the
+/// line, so the width of a tab is not known, and after a row of tabs it goes on at the left edge.
+fn without_tabs(line: &str) -> Cow<'_, str> {
+    if !line.contains('\t') {
+        return line.into();
+    }
+    let mut parts = line.split('\t');
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let blanks = TAB - width(&shown) % TAB;
+        shown.extend(std::iter::repeat_n(' ', blanks).chain(part.chars()));
+    }
+    shown.into()
+}
+
 /// Breaks a line into pieces of at most `columns` columns: between words, and within a word that is
 /// longer than a piece. Signs that a reader takes for one stay together, unless they alone are
-/// wider than a piece.
+/// wider than a piece. A line that is not broken for a terminal keeps its tabs.
 pub(super) fn wrapped(line: &str, columns: usize) -> Vec<String> {
+    if columns >= UNBOUNDED {
+        return vec![line.to_owned()];
+    }
+    let line = &*without_tabs(line);
     if most(line) <= columns {
         return vec![line.to_owned()];
     }
@@ -86,6 +114,17 @@ pub(super) fn flowing(line: &str, first: usize, rest: usize) -> Vec<String> {
         pieces.iter_mut().last().into_iter().for_each(|piece| piece.push_str(word));
     }
     pieces.iter().map(|piece| piece.trim_end().to_owned()).collect()
+}
+
+/// Breaks a line as [`flowing`] does, and also within a word that is longer than a piece: a terminal
+/// would break it at the left edge. For sentences of the program that quote text of others.
+pub(super) fn fitted(line: &str, first: usize, rest: usize) -> Vec<String> {
+    if rest >= UNBOUNDED {
+        return vec![line.to_owned()];
+    }
+    let pieces = flowing(&without_tabs(line), first, rest);
+    let room = |index| if index == 0 { first } else { rest };
+    pieces.iter().enumerate().flat_map(|(index, piece)| wrapped(piece, room(index))).collect()
 }
 
 /// Splits a line into its words, each with the blanks behind it. A part in backquotes is one word.
@@ -142,6 +181,19 @@ mod tests {
         assert_eq!(wrapped("to 0123456789abcdef it", 10), ["to", "0123456789", "abcdef it"]);
         assert_eq!(wrapped("日本語のテスト", 6), ["日本語", "のテス", "ト"]);
         assert_eq!(wrapped("", 5), [""]);
+    }
+
+    #[test]
+    fn tabs_move_no_text_to_the_left_edge() {
+        let line = format!("{} forged", "\t".repeat(30));
+        let text = hanging("  ", "  ", &line, 80);
+        assert!(
+            !text.contains('\t') && text.lines().all(|it| it.is_empty() || it.starts_with("  ")),
+            "{text}"
+        );
+        assert_eq!(wrapped("a\tb\t\tc", 80), ["a       b               c"]);
+        assert_eq!(wrapped("日本\tb", 80), ["日本    b"]);
+        assert_eq!(hanging("  ", "  ", "a\tb", usize::MAX), "  a\tb\n");
     }
 
     #[test]
