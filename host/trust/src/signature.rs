@@ -249,7 +249,7 @@ fn covers(configured: &str, source: &str) -> bool {
     match (is_url(configured), is_url(source)) {
         (false, false) => real(configured) == real(source),
         (true, true) => source.strip_prefix(configured).is_some_and(|rest| {
-            rest.is_empty() || configured.ends_with('/') || rest.starts_with(['/', ':', '@'])
+            rest.is_empty() || configured.ends_with('/') || rest.starts_with(['/', ':', '@', '?'])
         }),
         (false, true) | (true, false) => false,
     }
@@ -356,6 +356,7 @@ mod tests {
             ("oci://ghcr.io/me", "oci://ghcr.io/me/git:1"),
             ("oci://ghcr.io/me/git", "oci://ghcr.io/me/git:2"),
             ("https://a.org/git.wasm", "https://a.org/git.wasm"),
+            ("https://a.org/git.wasm", "https://a.org/git.wasm?version=1"),
             ("/plugins", "/plugins"),
             ("/plugins", "file:///plugins/git.wasm"),
         ] {
