@@ -7,12 +7,16 @@ use palisade::tool::text::visible;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::thread;
 use wit_parser::{Resolve, SourceMap, UnresolvedPackageGroup};
 
 /// The most files of WIT that are read. WASI has on the order of fifty.
 const MAX_FILES: usize = 500;
-/// The largest file, in bytes.
-const MAX_FILE: u64 = 1 << 20;
+/// The size of all files together, in bytes. All of WASI has about 200 KiB.
+const MAX_BYTES: u64 = 1 << 20;
+/// The stack of the thread that parses, in bytes. The parser follows a chain of `use` by recursion,
+/// and files of the greatest size hold a chain of some 30,000.
+const STACK: usize = 512 << 20;
 /// The directory of the packages that a package depends on.
 const DEPS: &str = "deps";
 
@@ -51,7 +55,16 @@ pub enum WitError {
 ///
 /// [`WitError`] if the package cannot be read, is not valid, or lacks a package that it depends on.
 pub fn docs(path: &Path) -> Result<Docs, WitError> {
-    let mut reader = Reader { files: 0 };
+    let failed = |source| WitError::Io { path: path.to_owned(), source };
+    thread::scope(|scope| {
+        let parser = thread::Builder::new().name("palisade-wit".to_owned()).stack_size(STACK);
+        let parsed = parser.spawn_scoped(scope, || parsed_docs(path)).map_err(failed)?;
+        parsed.join().unwrap_or_else(|_| Err(failed(io::Error::other("its parser panicked"))))
+    })
+}
+
+fn parsed_docs(path: &Path) -> Result<Docs, WitError> {
+    let mut reader = Reader { files: 0, bytes: 0 };
     let main = reader.package(path)?;
     let dependencies = reader.dependencies(&path.join(DEPS))?;
     let mut resolve = Resolve::default();
@@ -63,9 +76,11 @@ fn invalid(path: &Path, error: &impl ToString) -> WitError {
     WitError::Invalid { path: path.to_owned(), reason: visible(&error.to_string()) }
 }
 
-/// Reads files up to a number.
+/// Reads files up to a number and a size.
 struct Reader {
     files: usize,
+    /// The bytes that were read.
+    bytes: u64,
 }
 
 impl Reader {
@@ -102,11 +117,13 @@ impl Reader {
         let file = palisade::internal::open_regular(path, palisade::workspace::LastLink::Follow)
             .map_err(failed)?;
         let mut text = String::new();
-        file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(failed)?;
+        let room = MAX_BYTES - self.bytes;
+        file.take(room + 1).read_to_string(&mut text).map_err(failed)?;
         match text.len() as u64 {
-            0..=MAX_FILE => Ok(text),
-            _ => Err(failed(io::Error::other("it is larger than 1 MiB"))),
+            bytes if bytes <= room => self.bytes += bytes,
+            _ => return Err(failed(io::Error::other("all files together are larger than 1 MiB"))),
         }
+        Ok(text)
     }
 }
 
@@ -188,11 +205,12 @@ mod tests {
 
     #[test]
     fn unusable_wit_is_refused_with_its_place() {
-        let cases: [(&[(&str, &str)], &str); 4] = [
+        let cases: [(&[(&str, &str)], &str); 5] = [
             (&[], "no `.wit` file"),
             (&[("a.wit", "package a:b; interface")], "not valid"),
             (&[("words.wit", WORDS)], "acme:base"),
             (&[("a.wit", &" ".repeat((1 << 20) + 1))], "larger than 1 MiB"),
+            (&[("a.wit", BASE), ("deps/c.wit", &" ".repeat(1 << 20))], "larger than 1 MiB"),
         ];
         for (files, reason) in cases {
             let directory = package(files);
@@ -200,6 +218,20 @@ mod tests {
             let place = directory.path().display().to_string();
             assert!(refused.contains(reason) && refused.contains(&place), "{refused}");
         }
+    }
+
+    #[test]
+    fn longest_chain_of_uses_ends() {
+        let mut text = "package a:b; interface i0 { type t = u8; }".to_owned();
+        for at in 1.. {
+            let next = format!(" interface i{at} {{ use i{}.{{t}}; }}", at - 1);
+            if (text.len() + next.len()) as u64 > MAX_BYTES {
+                break;
+            }
+            text += &next;
+        }
+        let directory = package(&[("a.wit", &text)]);
+        let _ = docs(directory.path());
     }
 
     #[test]
