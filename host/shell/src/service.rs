@@ -70,6 +70,9 @@ impl ServiceProcess {
             ExitStatus::Exceeded(ExceededLimit::Processes(limit)) => {
                 format!("it was killed, since it had more than {limit} processes")
             }
+            ExitStatus::Exceeded(ExceededLimit::Threads(limit)) => {
+                format!("it was killed, since it had more than {limit} threads")
+            }
             ExitStatus::Exceeded(ExceededLimit::Memory(limit)) => {
                 format!("it was killed, since it had more than {limit} bytes of memory")
             }

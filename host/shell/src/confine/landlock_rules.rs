@@ -61,8 +61,14 @@ const VERSIONED: &[&str] = &["python3", "java-"];
 /// Scopes the signals of the calling thread to a new Landlock domain, permanently, if the kernel
 /// supports that. Nothing else is restricted. Domains that this thread's children add are nested in
 /// this one: signals reach into them, but not out of this domain.
-pub(super) fn scope_signals() -> Result<(), RulesetError> {
-    Ruleset::default().scope(Scope::Signal)?.create()?.restrict_self()?;
+pub(super) fn scope_signals() -> Result<(), Box<dyn Error>> {
+    // Every domain denies moves and links between directories that it does not grant.
+    Ruleset::default()
+        .handle_access(AccessFs::Refer)?
+        .scope(Scope::Signal)?
+        .create()?
+        .add_rule(PathBeneath::new(PathFd::new("/")?, AccessFs::Refer))?
+        .restrict_self()?;
     Ok(())
 }
 

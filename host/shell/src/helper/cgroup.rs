@@ -18,9 +18,9 @@ pub(super) struct Cgroup {
     memory: MemoryLimit,
 }
 
-/// Kernel tasks per allowed process: a hard limit beyond the helper's count, against a fork bomb
-/// that outruns the count.
-const TASKS_PER_PROCESS: u64 = 8;
+/// Threads for each allowed process. The kernel enforces that in a group, against a fork bomb that
+/// outruns the count of the helper.
+pub(super) const TASKS_PER_PROCESS: u64 = 8;
 
 /// Whether the memory of a group is limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

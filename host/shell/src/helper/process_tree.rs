@@ -1,6 +1,6 @@
 //! The processes of a command, as `/proc` and the control group list them.
 
-use super::cgroup::Cgroup;
+use super::cgroup::{Cgroup, TASKS_PER_PROCESS};
 use super::memory;
 use crate::ShellLimits;
 use crate::process::ExceededLimit;
@@ -30,8 +30,11 @@ pub(super) fn count(limits: ShellLimits, group: Option<&Cgroup>) -> ProcessCount
     let own = tree.of_process(getpid().as_raw_pid());
     let children = own.iter().filter_map(|pid| Pid::from_raw(*pid)).collect();
     let all = group.and_then(Cgroup::processes).unwrap_or_else(|| descendants(own, &tree, limits));
+    let most = limits.processes.saturating_mul(TASKS_PER_PROCESS);
     let exceeded = if all.len() as u64 > limits.processes {
         Some(ExceededLimit::Processes(limits.processes))
+    } else if all.iter().map(|pid| tasks(*pid).len() as u64).sum::<u64>() > most {
+        Some(ExceededLimit::Threads(most))
     } else {
         let is_over = match group.filter(|group| group.bounds_memory()) {
             Some(group) => group.ran_out_of_memory(),
@@ -150,7 +153,42 @@ fn parent_of(pid: i32) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
     use super::*;
+
+    /// The threads of the process that [`holds_threads`] is.
+    const THREADS: &str = "PALISADE_TEST_THREADS";
+
+    /// Does nothing, except in a process that another test has started.
+    #[test]
+    fn holds_threads() {
+        let Ok(count) = std::env::var(THREADS) else { return };
+        for _ in 0..count.parse().unwrap_or(0) {
+            std::thread::spawn(|| std::thread::sleep(std::time::Duration::from_secs(600)));
+        }
+        std::thread::sleep(std::time::Duration::from_secs(600));
+    }
+
+    #[test]
+    fn threads_of_one_process_count() {
+        let limits = ShellLimits { processes: 40, memory: u64::MAX };
+        for (threads, exceeded) in [(250, None), (400, Some(ExceededLimit::Threads(320)))] {
+            let mut process = std::process::Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "helper::process_tree::tests::holds_threads"])
+                .env(THREADS, threads.to_string())
+                .stdout(std::process::Stdio::null())
+                .spawn()
+                .unwrap();
+            let pid = i32::try_from(process.id()).unwrap();
+            while tasks(pid).len() < threads {
+                std::thread::yield_now();
+            }
+            let found = count(limits, None).exceeded;
+            process.kill().unwrap();
+            process.wait().unwrap();
+            assert_eq!(found, exceeded);
+        }
+    }
 
     #[test]
     fn hidepid_of_the_topmost_mount_counts() {

@@ -32,6 +32,7 @@ impl ExitStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ExceededLimit {
     Processes(u64),
+    Threads(u64),
     Memory(u64),
 }
 

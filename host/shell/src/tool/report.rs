@@ -27,7 +27,9 @@ pub(super) fn usage(completed: &Completed) -> Report {
 
 fn exhausted(exceeded: ExceededLimit) -> ErrorKind {
     let (limit, value) = match exceeded {
-        ExceededLimit::Processes(limit) => (Limit::Processes, limit),
+        ExceededLimit::Processes(limit) | ExceededLimit::Threads(limit) => {
+            (Limit::Processes, limit)
+        }
         ExceededLimit::Memory(limit) => (Limit::ResidentMemory, limit),
     };
     ErrorKind::ResourceExhausted { limit, value }
@@ -76,6 +78,9 @@ fn last_line(status: ExitStatus) -> String {
         ExitStatus::Killed(signal) => format!("killed by signal {signal}"),
         ExitStatus::Exceeded(ExceededLimit::Processes(limit)) => {
             format!("[the command was killed: it had more than {limit} processes at once]")
+        }
+        ExitStatus::Exceeded(ExceededLimit::Threads(limit)) => {
+            format!("[the command was killed: it had more than {limit} threads at once]")
         }
         ExitStatus::Exceeded(ExceededLimit::Memory(limit)) => {
             format!(
