@@ -25,7 +25,7 @@ pub enum ConnectError {
     Crashed {
         /// How it ended.
         end: String,
-        /// The last lines that it wrote to standard error.
+        /// The last lines that it wrote to standard error, without frames of a stack.
         errors: String,
     },
     /// It offers more than is accepted.

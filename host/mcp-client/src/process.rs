@@ -12,7 +12,7 @@ use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
 /// The last bytes of the errors that are kept.
-const KEPT_ERRORS: usize = 2 << 10;
+const KEPT_ERRORS: usize = 4 << 10;
 /// The most lines of them in a message, and the longest one, in bytes.
 const LINES: usize = 8;
 const MAX_LINE: usize = 256;
@@ -67,7 +67,10 @@ impl Watched {
         let end = seen.end.as_deref()?;
         let errors: Vec<u8> = seen.errors.iter().copied().collect();
         let text = String::from_utf8_lossy(&errors);
-        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        // The frames of a stack, as JavaScript writes them, come after the error itself, and would
+        // leave no room for it.
+        let is_said = |line: &&str| !line.is_empty() && !line.starts_with("at ");
+        let lines = text.lines().map(str::trim).filter(is_said);
         let lines: Vec<String> = lines.map(|line| visible(cut(line, MAX_LINE))).collect();
         let last = &lines[lines.len().saturating_sub(LINES)..];
         Some(match last {
@@ -107,5 +110,24 @@ async fn read(mut errors: pipe::Receiver, seen: Arc<Mutex<Seen>>) {
         seen.errors.extend(&block[..count]);
         let excess = seen.errors.len().saturating_sub(KEPT_ERRORS);
         seen.errors.drain(..excess);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_before_its_stack_is_reported() {
+        let frames = "    at Module._load (node:internal/modules/cjs/loader:1051:27)\n".repeat(12);
+        let text = format!(
+            "node:internal/modules\n  throw err;\n  ^\n\nError: Cannot find module '/a/b.mjs'\n\
+             {frames}  code: 'MODULE_NOT_FOUND',\n  requireStack: []\n}}\n\nNode.js v20\n"
+        );
+        let seen = Seen { errors: text.bytes().collect(), end: Some("it ended".to_owned()) };
+        let watched = Watched { seen: Arc::new(Mutex::new(seen)), ended: CancellationToken::new() };
+        let said = watched.report().map(|error| error.to_string()).unwrap_or_default();
+        assert!(said.contains("Cannot find module '/a/b.mjs'"), "{said}");
+        assert!(!said.contains("Module._load") && said.contains("Node.js v20"), "{said}");
     }
 }
