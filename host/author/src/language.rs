@@ -29,7 +29,7 @@ pub struct UnknownLanguage;
 pub enum UnknownProject {
     /// There is no file of a project.
     #[error(
-        "there is no project in `{directory}`: a project has a Cargo.toml (Rust), a pyproject.toml (Python), a package.json (JavaScript) or a compile_flags.txt (C)"
+        "there is no project in `{directory}`: a project has a Cargo.toml (Rust), a pyproject.toml (Python), a package.json (JavaScript) or a compile_flags.txt (C); `palisade new` makes one"
     )]
     None {
         /// The directory.

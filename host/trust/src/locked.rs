@@ -270,7 +270,12 @@ impl LockedPlugins {
             (_, _, Some(distrusted)) => distrusted.remedy.clone(),
             (State::Changed(_), _, _) if self.is_installed(file) => self.fetch_advice(name),
             (State::Revoked { .. }, _, _) if self.is_installed(file) => {
-                format!("`palisade remove {}` removes its file", shell_name(&elided(name, 128)))
+                let name = shell_name(&elided(name, 128));
+                format!(
+                    "`palisade remove {name}` removes its file; `{} {name}` at a terminal approves \
+                     it again",
+                    self.command
+                )
             }
             (State::Revoked { .. }, _, _) => {
                 let name = shell_name(&elided(name, 128));

@@ -51,6 +51,8 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
                 "it asks for the network, and is loaded once it has a grant: `palisade grant {name} net \"GET https://HOST\"`"
             ));
         }
+    } else {
+        output::note("nothing was changed");
     }
     Ok(exit)
 }
@@ -76,7 +78,7 @@ fn former<'l>(
     }
     let from = visible(&other.source);
     Err(Failure::usage(format!(
-        "`{name}` is installed from `{from}`; give another name with --name, or remove that plugin first"
+        "`{name}` is installed from `{from}`; `palisade update {name}` looks for a newer one there; to add this one, give another name with --name, or remove that plugin first"
     )))
 }
 

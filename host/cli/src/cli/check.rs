@@ -67,7 +67,7 @@ fn subject(path: &Path) -> Result<(PathBuf, Subject), Failure> {
     match plugins.collect::<Vec<_>>().as_slice() {
         [only] => Ok((only.clone(), Subject::Project(path.to_owned()))),
         [] => Err(Failure::usage(format!(
-            "there is no `.wasm` file in `{}`; `palisade build` makes it",
+            "there is no `.wasm` file in `{}`; `palisade build` makes it in a project, and `palisade new` makes a project",
             shown(&directory)
         ))),
         several => {

@@ -102,7 +102,7 @@ fn remedy(error: &BuildError) -> &'static str {
         BuildError::Workspace(_) => "; give an existing directory with --workspace",
         BuildError::Load(LoadError::Directory(DirectoryError::File { .. })) => ", with --plugins",
         BuildError::Load(LoadError::Directory(_)) => {
-            "; give an existing directory with --plugins, PALISADE_PLUGINS or `plugins.directories`; `palisade doctor` says which of them named it"
+            "; give an existing directory with --plugins, PALISADE_PLUGINS or `plugins.directories`; `palisade config show` says which file named it"
         }
         BuildError::CacheInWorkspace { .. } => {
             "; --workspace names another workspace, and PALISADE_CACHE another cache, or `off`"

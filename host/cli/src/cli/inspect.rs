@@ -314,7 +314,11 @@ fn notes(definition: &Definition, room: usize) -> String {
         text.push_str(&fact("own name", &format!("{own}, which permissions name"), room));
     }
     if !definition.is_idempotent() {
-        text.push_str(&fact("repeated", "a second call may do more than one call", room));
+        text.push_str(&fact(
+            "repeated",
+            "a second call with the same input may have a further effect",
+            room,
+        ));
     }
     if let Some(timeout) = definition.timeout() {
         text.push_str(&fact("timeout", &format!("{} ms", timeout.as_millis()), room));

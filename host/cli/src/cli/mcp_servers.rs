@@ -14,6 +14,7 @@ use palisade_mcp_client::{
 };
 use palisade_shell::{Confinement, Network};
 use serde_json::json;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -274,15 +275,15 @@ fn hint_on_end(error: &ConnectError) -> &'static str {
 }
 
 /// Returns what a server that does not start may lack.
-fn hint_on_failure(known: &Known<'_>) -> &'static str {
+fn hint_on_failure(known: &Known<'_>) -> Cow<'static, str> {
     match &known.server.place {
         McpPlace::Command(McpCommand { confinement: Confinement::Landlock, .. }) => {
-            "; it is confined: `read` lets it read its own files, also the directories that links in them lead to, `network = true` opens sockets, and its `PATH` is the system's unless `pass = [\"PATH\"]`"
+            "; it is confined: `read` lets it read its own files, also the directories that links in them lead to, `network = true` opens sockets, and its `PATH` is the system's unless `pass = [\"PATH\"]`".into()
         }
         McpPlace::Command(_) => {
-            "; variables of yours reach it by `pass` or `env`, and its words are in `args`"
+            "; `command` names the program alone, `args` its arguments, and `pass` and `env` its variables".into()
         }
-        McpPlace::Url(_) => "",
+        McpPlace::Url(_) => format!("; see whether a server of MCP answers at `{}`", place(&known.reach)).into(),
     }
 }
 

@@ -109,7 +109,10 @@ impl Entry {
 
 fn from_file(file: &Path) -> Result<String, Failure> {
     let failure = |why: &dyn std::fmt::Display| {
-        Failure::usage(format!("cannot read the token in `{}`: {why}", file.display()))
+        Failure::usage(format!(
+            "cannot read the token in `{}`: {why}; without --token-file the server makes a token",
+            file.display()
+        ))
     };
     let opened = open_unreplaceable_file(file).map_err(|error| failure(&error))?;
     private::check(&opened, file).map_err(|why| failure(&why))?;

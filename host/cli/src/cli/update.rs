@@ -109,6 +109,8 @@ fn changed(
         output::note(
             "a running `palisade serve --watch` takes it up; without --watch, `serve` refuses its calls until it is started again",
         );
+    } else {
+        output::note(&format!("`{name}` stays as it was: nothing was changed"));
     }
     Ok(exit)
 }

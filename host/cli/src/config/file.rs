@@ -274,6 +274,14 @@ fn accepted(error: &toml::de::Error, file: &str) -> Option<&'static str> {
     if is_size && message.starts_with("invalid type: integer") {
         return Some("write a size with its unit, like \"128MiB\"");
     }
+    if message.ends_with("expected a sequence") && !message.starts_with("invalid type: map") {
+        return Some("write a list, like [\"a\", \"b\"]");
+    }
+    if message.starts_with("invalid type: boolean") && message.ends_with("expected a string") {
+        return Some(
+            "write a word or a time in quotes; a mode is \"auto\", \"prompt\", \"prompt_once\" or \"deny\"",
+        );
+    }
     if !message.starts_with("invalid type: map, expected a sequence") {
         return None;
     }

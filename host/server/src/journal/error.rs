@@ -8,7 +8,11 @@ use std::sync::Arc;
 #[non_exhaustive]
 pub enum JournalError {
     /// Another user could read, change or replace the file. The reason names the remedy.
-    #[error("the journal `{path}` is not private: {reason}", path = path.display())]
+    #[error(
+        "`{path}` is not private, and a journal has to be: {reason}; or name a file in a private \
+         directory of its own",
+        path = path.display()
+    )]
     NotPrivate {
         /// The file or its directory.
         path: PathBuf,

@@ -7,7 +7,7 @@ use crate::config::Settings;
 use palisade::plugins::{Approvals, Cause, NotApproved, Plugin, PluginApproval};
 use palisade::registry::Registered;
 use palisade::tool::offer::Offer;
-use palisade::tool::text::elided;
+use palisade::tool::text::{elided, toml_key};
 use palisade::{Host, HostBuilder};
 use palisade_trust::LockedPlugins;
 use std::fmt;
@@ -71,7 +71,8 @@ impl fmt::Display for NameClash {
         }
         write!(
             f,
-            "; for names of tools, a `prefix` avoids that (`[plugins.{plugin}]` in palisade.toml)"
+            "; for names of tools, a `prefix` avoids that (`[plugins.{}]` in palisade.toml)",
+            toml_key(plugin)
         )
     }
 }
