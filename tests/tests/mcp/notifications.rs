@@ -189,6 +189,21 @@ fn message_flood_is_cut_and_the_answer_arrives() {
 }
 
 #[test]
+fn unread_log_of_a_verbose_server_delays_no_answer() {
+    let world = World::new();
+    let program = super::serving(&world, LIMITS_OUTPUT).args(["--verbose"]);
+    // Its standard error is a pipe that is read only at the end.
+    let mut client = palisade_tests::mcp::Client::legacy(program, &json!({}));
+    for _ in 0..4 {
+        let answer = client.request("tools/call", &call("log", json!({"bytes": 1 << 20})));
+        assert!(answer["result"].is_object(), "{answer}");
+        assert!(client.request("ping", &json!({}))["result"].is_object());
+    }
+    let said = client.end().0.stderr;
+    assert!(said.len() < 128 << 10, "{} bytes", said.len());
+}
+
+#[test]
 fn verbose_server_logs_requests_without_contents() {
     let world = World::new();
     let verbose = super::serving(&world, CONTRACT_ERRORS).args(["--verbose"]);

@@ -12,6 +12,11 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     let answer = remote.post(LOGINS, &json!({}));
     let answer = answer.map_err(|error| Failure::new(Exit::Internal, error))?;
     let code = answer["code"].as_str().unwrap_or_default();
+    if code.is_empty() || !code.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        let line =
+            format!("{} gives no code for a login: it is no server of Palisade", remote.base());
+        return Err(Failure::new(Exit::Internal, line));
+    }
     output::text(&format!("{}\n", link(remote.base(), code)))?;
     output::note("it opens the console once, within 10 minutes");
     Ok(Exit::Ok)

@@ -105,7 +105,12 @@ fn usage_within(text: &str, room: usize) -> String {
 
 /// Prints a line of a tool, indented so that it cannot pass for the program's own output.
 pub(super) fn quote(line: &str) {
-    tell(&indented(&format!("{INDENT}{line}"), 0, columns(io::stderr())));
+    let _ = io::stderr().lock().write_all(quoted(line).as_bytes());
+}
+
+/// Returns what [`quote`] prints.
+pub(super) fn quoted(line: &str) -> String {
+    indented(&format!("{INDENT}{line}"), 0, columns(io::stderr())) + "\n"
 }
 
 /// Prints a command on a line of its own, whole, so that it can be copied.

@@ -1,6 +1,7 @@
 //! The live view on a terminal: compiling plugins, and the progress of a running tool.
 
 use super::args::Common;
+use super::log_output::LossyOutput;
 use super::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use palisade::events::{Envelope, Event, Subscriber};
@@ -8,7 +9,7 @@ use palisade::execution::Severity;
 use palisade::plugins::{LoadObserver, LoadStep};
 use palisade::tool::text::{cut, elided, visible};
 use std::collections::VecDeque;
-use std::io::{self, IsTerminal as _};
+use std::io::{self, IsTerminal as _, Stderr, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -83,6 +84,8 @@ pub(super) enum Emitted {
 /// the question.
 pub(super) struct Watching {
     bar: ProgressBar,
+    /// The lines of a server, which waits for no reader of them.
+    served: Option<LossyOutput<Stderr>>,
     detail: Detail,
     emitted: Emitted,
     held: Mutex<Held>,
@@ -136,7 +139,16 @@ impl Watching {
         if let Ok(style) = ProgressStyle::with_template("{msg}") {
             bar.set_style(style);
         }
-        Self { bar, detail, emitted, held: Mutex::default(), seen: Mutex::default() }
+        let (held, seen) = (Mutex::default(), Mutex::default());
+        Self { bar, served: None, detail, emitted, held, seen }
+    }
+
+    /// Shows the tools of a server: their lines, as far as standard error has room for them, and no
+    /// bar, which would be drawn on the threads of calls.
+    pub(super) fn served(detail: Detail) -> Self {
+        let bar = ProgressBar::hidden();
+        let served = Some(LossyOutput::new(io::stderr()));
+        Self { bar, served, ..Self::new(detail, Emitted::Shown) }
     }
 
     /// Returns a failure message without the lines at its beginning that were shown as the tool's
@@ -179,7 +191,11 @@ impl Watching {
         match line {
             // Without a live view the result has it.
             Line::Output(_) if !shows() => {}
-            Line::Output(text) | Line::Log(text) => self.bar.suspend(|| output::quote(&text)),
+            Line::Output(text) | Line::Log(text) => match self.served.clone() {
+                // Where the log cannot be written, nobody can be told.
+                Some(mut lossy) => drop(lossy.write_all(output::quoted(&text).as_bytes())),
+                None => self.bar.suspend(|| output::quote(&text)),
+            },
         }
     }
 
@@ -258,8 +274,9 @@ impl Subscriber for Watching {
                     elided(message, MAX_LINE)
                 )));
             }
-            Event::ConfirmationRequested(..) => self.asks(),
-            Event::ConfirmationResolved(..) => self.asks_no_more(),
+            // A server asks elsewhere.
+            Event::ConfirmationRequested(..) if self.served.is_none() => self.asks(),
+            Event::ConfirmationResolved(..) if self.served.is_none() => self.asks_no_more(),
             event if event.is_terminal() => self.bar.finish_and_clear(),
             _ => {}
         }

@@ -115,7 +115,11 @@ impl Tools {
             Prints::Json if io::stdout().is_terminal() => Emitted::Ignored,
             Prints::Json | Prints::Text => Emitted::Shown,
         };
-        let shown = progress::watches(common).then(|| Arc::new(Watching::new(detail, emitted)));
+        let watching = || match wanted {
+            Wanted::Tools(_) => Watching::new(detail, emitted),
+            Wanted::Served(_) => Watching::served(detail),
+        };
+        let shown = progress::watches(common).then(|| Arc::new(watching()));
         if let Some(shown) = &shown {
             builder = builder.subscriber(shown.clone());
         }
