@@ -6,6 +6,8 @@ pub(crate) struct Events {
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
+    /// The bytes of lines without data, such as comments.
+    idle: usize,
     was_return: bool,
     has_begun: bool,
 }
@@ -47,6 +49,11 @@ impl Events {
         Ok(())
     }
 
+    /// Returns the bytes of lines without data, since the last time.
+    pub(crate) fn take_idle(&mut self) -> usize {
+        std::mem::take(&mut self.idle)
+    }
+
     /// Takes the line. Returns the data of the event that an empty line ends.
     fn end_line(&mut self) -> Option<Vec<u8>> {
         let line = std::mem::take(&mut self.line);
@@ -55,10 +62,14 @@ impl Events {
         let mark = if is_first { "\u{FEFF}".as_bytes() } else { &[] };
         let line = line.strip_prefix(mark).unwrap_or(&line);
         if line.is_empty() {
+            self.idle += 1;
             let data = std::mem::take(&mut self.data);
             return std::mem::take(&mut self.has_data).then_some(data);
         }
-        let value = line.strip_prefix(b"data:").or((line == b"data").then_some(&[]))?;
+        let Some(value) = line.strip_prefix(b"data:").or((line == b"data").then_some(&[])) else {
+            self.idle += line.len() + 1;
+            return None;
+        };
         if self.has_data {
             self.data.push(b'\n');
         }
@@ -95,6 +106,14 @@ mod tests {
         }
         assert_eq!(events(&["data: cut off"], 100), Ok(Vec::new()));
         assert_eq!(events(&["data\n\n"], 100), Ok(vec![String::new()]));
+    }
+
+    #[test]
+    fn lines_without_data_are_counted() {
+        let mut events = Events::default();
+        let text = b": comment\nid: 7\ndata: one\n\n\n";
+        assert_eq!(events.read(text, 100, drop), Ok(()));
+        assert_eq!((events.take_idle(), events.take_idle()), (18, 0));
     }
 
     #[test]

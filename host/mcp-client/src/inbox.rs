@@ -248,6 +248,11 @@ impl Inbox {
         if is_response && responses < self.requests.load(Ordering::Relaxed) {
             return;
         }
+        self.count_idle(bytes);
+    }
+
+    /// Counts bytes that are no message, such as comments of a stream of events.
+    pub(crate) fn count_idle(&self, bytes: usize) {
         if self.unasked_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_UNASKED_BYTES {
             self.fault.set("it sent more than 64 MiB between two requests");
         }

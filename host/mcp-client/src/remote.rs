@@ -202,6 +202,11 @@ impl Shared {
         while let Some(piece) = stream.next().await? {
             let mut texts = Vec::new();
             let read = events.read(&piece, BOUNDS.bytes, |text| texts.push(text));
+            self.inbox.count_idle(events.take_idle());
+            if self.inbox.fault().get().is_some() {
+                self.over.cancel();
+                return Ok(Response::Passed);
+            }
             for text in texts {
                 // The messages of one server leave time for the others, which share its thread.
                 tokio::task::coop::consume_budget().await;

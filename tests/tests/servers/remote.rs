@@ -122,6 +122,17 @@ fn endless_response_is_refused() {
 }
 
 #[test]
+fn endless_comments_are_refused() {
+    let world = World::new();
+    let url = serving(move |_, socket| {
+        let _ = write!(socket, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n");
+        while socket.write_all(&b": c\n".repeat(1 << 14)).is_ok() {}
+    });
+    configure(&world, &url, "");
+    refused(&world, "it sent more than 64 MiB between two requests");
+}
+
+#[test]
 fn stream_without_response_fails_its_request() {
     let world = World::new();
     let url = serving(|_, socket| respond(socket, "text/event-stream", ": nothing\n\n"));
