@@ -9,6 +9,7 @@ use super::{inspect, setup};
 use crate::config::{Adapted, Origin, Value};
 use palisade::HostBuilder;
 use palisade_author::wit;
+use palisade_trust::shell_word;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -50,7 +51,8 @@ pub(super) fn run(common: &Common, args: &Adapt) -> Result<Exit, Failure> {
 
 /// Returns the option that serves the tools in one run.
 fn option(args: &Adapt) -> String {
-    format!("--adapt {}={}", args.file.display(), args.class)
+    let word = format!("{}={}", args.file.display(), args.class);
+    format!("--adapt {}", shell_word(&word))
 }
 
 /// Returns the entry of the configuration that serves the tools.
