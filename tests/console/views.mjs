@@ -60,6 +60,11 @@ export const views = (place) => ({
     ].join('\n');
     check((await shown(exact)) === lines, 'numbers and the order of members stay');
     check((await shown(lines)) === lines, 'indented text stays');
+    const escaped = await page.evaluate(async () => {
+      const { visible } = await import(new URL('console/js/text.js', document.baseURI).href);
+      return visible('\u{13430}\u{16FE4}\u202E\u2800');
+    });
+    check(escaped === '\\u{13430}\\u{16FE4}\\u{202E}\\u{2800}', `they are visible: ${escaped}`);
     check((await shown('{"cut": "with \\')) === '{\n  "cut": "with \\', 'cut text stays');
   },
 

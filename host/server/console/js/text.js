@@ -2,11 +2,11 @@
 // shown as escapes, the same characters as `palisade::tool::text::visible` escapes in the program.
 
 // Controls but tab and line feed, everything that Unicode calls ignorable (direction marks,
-// joiners, tags, fillers), line separators, annotations, the blank Braille pattern, and halves of
-// surrogate pairs.
+// joiners, tags, fillers), line separators, annotations, the blank Braille pattern, the controls of
+// Egyptian hieroglyphs, the filler of the Khitan script, and halves of surrogate pairs.
 const DECEPTIVE =
   String.raw`(?![\t\n\uFE0E\uFE0F])[\p{Cc}\p{Cs}\p{Default_Ignorable_Code_Point}` +
-  String.raw`\u2028\u2029\uFFF9-\uFFFB\u2800]`;
+  String.raw`\u2028\u2029\uFFF9-\uFFFB\u2800\u{13430}-\u{1343F}\u{16FE4}]`;
 // A variation selector is effective after a symbol or inside a keycap; elsewhere it is invisible.
 const SELECTOR =
   String.raw`(?<![\u00A9\u00AE\u203C\u2049\u2122\u2139\u2190-\u21FF\u2300-\u23FF` +
