@@ -106,7 +106,7 @@ async fn parts_of_a_request_that_is_not_sent_are_bounded() {
         let kept = page(&call(&stage.host, "keep", input).await);
         let parts = ["method", "scheme", "authority", "path"];
         assert_eq!(parts.map(|part| kept[part].as_u64().unwrap()), accepted, "{length}");
-        assert!(kept["body"].as_u64().unwrap() <= 3 * 24 << 10, "{length}: {kept}");
+        assert!(kept["body"].as_u64().unwrap() <= 3 * (24 << 10), "{length}: {kept}");
     }
     let input = json!({"requests": 1, "length": 1, "header": 17_000});
     let result = call(&stage.host, "keep", input).await;
