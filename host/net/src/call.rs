@@ -48,6 +48,7 @@ struct Inner {
 pub(crate) struct Place {
     _of_call: OwnedSemaphorePermit,
     _of_process: Grant,
+    _descriptor: Grant,
     _memory: Charge,
 }
 
@@ -96,10 +97,16 @@ impl CallNetwork {
         let of_call =
             self.0.places.clone().try_acquire_owned().map_err(|_| NetRefused::Connections)?;
         let of_process = self.0.call.take(self.0.network.places()).await;
+        let descriptor = self.0.call.descriptor().await;
         let account: &Account = &self.0.call.account;
         let memory = account.charge(limits::CONNECTION_MEMORY);
         let memory = memory.map_err(|error| SendError::Memory(error.to_string()))?;
-        Ok(Place { _of_call: of_call, _of_process: of_process, _memory: memory })
+        Ok(Place {
+            _of_call: of_call,
+            _of_process: of_process,
+            _descriptor: descriptor,
+            _memory: memory,
+        })
     }
 
     fn check(&self, request: &mut Request<WasiBody>) -> Result<Allowed, NetRefused> {

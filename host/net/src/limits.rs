@@ -7,8 +7,8 @@ const MIB: u64 = 1 << 20;
 
 /// Requests of one call that are under way at once. A page and its parts need a handful.
 pub const CONNECTIONS_OF_CALL: usize = 8;
-/// Connections of the process, in which each plugin and each caller has a share. Each is a
-/// descriptor, of which a process has 1,024 by default.
+/// Connections of the process, in which each plugin and each caller has a share. Each also takes one
+/// of the descriptors that guests may hold.
 pub const CONNECTIONS: u64 = 256;
 /// The memory that a connection may take, in bytes: its read buffer, the piece on its way to the
 /// guest, and the buffers of TLS. It counts towards the memory of the call.

@@ -260,7 +260,7 @@ pub fn answer_turns() -> &'static Arc<Share> {
 
 /// Returns the pool of descriptors for guests. The process's limit is read once, because nothing
 /// changes it at run time.
-fn descriptors() -> &'static Pool {
+pub(crate) fn descriptors() -> &'static Pool {
     static POOL: OnceLock<Pool> = OnceLock::new();
     POOL.get_or_init(|| Pool::new(guest_descriptors()))
 }

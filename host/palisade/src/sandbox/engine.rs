@@ -33,3 +33,15 @@ pub(super) fn is_out_of_memory(error: &wasmtime::Error) -> bool {
             .is_some_and(|error| error.kind() == std::io::ErrorKind::OutOfMemory)
     })
 }
+
+/// Returns true if an operation of the engine failed because the process had no file descriptor
+/// left.
+pub(super) fn is_out_of_descriptors(error: &wasmtime::Error) -> bool {
+    use rustix::io::Errno;
+    let code = |cause: &(dyn std::error::Error + 'static)| {
+        let own = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error);
+        own.or_else(|| cause.downcast_ref::<Errno>().map(|errno| errno.raw_os_error()))
+    };
+    let full = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
+    error.chain().filter_map(code).any(|code| full.contains(&code))
+}

@@ -4,7 +4,7 @@
 use super::run::Runtime;
 pub use super::run::{Refusals, State as CallState};
 use crate::execution::account::Account;
-use crate::execution::owner::owner_of;
+use crate::execution::owner::{descriptors, owner_of};
 use crate::execution::share::{Grant, Owner, Pool};
 use crate::tool::{Digest, SideEffects, ToolPattern};
 use std::any::Any;
@@ -82,5 +82,10 @@ impl PoweredCall {
     /// cannot take.
     pub fn take(&self, pool: &Pool) -> impl Future<Output = Grant> + Send + use<> {
         pool.share_of(&self.owner).take(1)
+    }
+
+    /// Waits for a file descriptor of those that guests may hold.
+    pub fn descriptor(&self) -> impl Future<Output = Grant> + Send + use<> {
+        self.take(descriptors())
     }
 }

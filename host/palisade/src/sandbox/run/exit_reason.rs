@@ -5,8 +5,8 @@ use super::client_requests::ClientExit;
 use super::denied::Denied;
 use super::interrupt::Interrupted;
 use super::state::State;
-use crate::execution::owner::sandbox_count;
-use crate::sandbox::engine::{is_out_of_memory, live_sandboxes};
+use crate::execution::owner::{guest_descriptors, sandbox_count};
+use crate::sandbox::engine::{is_out_of_descriptors, is_out_of_memory, live_sandboxes};
 use crate::sandbox::limits;
 use crate::tool::text::{cut, elided, visible};
 use crate::tool::{ErrorKind, Limit, SideEffects, budget};
@@ -134,6 +134,9 @@ fn limit(error: &wasmtime::Error, state: &State) -> Option<(Limit, u64)> {
     if is_out_of_memory(error) {
         return Some((Limit::Sandboxes, live_sandboxes()));
     }
+    if is_out_of_descriptors(error) {
+        return Some((Limit::OpenFiles, guest_descriptors()));
+    }
     // Only the engine's own message, without the frames around it, whose names the guest chose.
     let text = beginning(error.root_cause(), SENTENCE);
     if text.contains(FUEL_TEXT) {
@@ -242,6 +245,17 @@ mod tests {
                 out.write_str(self.0)
             })
         }
+    }
+
+    #[test]
+    fn missing_descriptor_of_the_process_is_no_crash() {
+        for errno in [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE] {
+            let error = wasmtime::Error::from(errno).context("an image of memory");
+            assert!(is_out_of_descriptors(&error));
+            let error = std::io::Error::from_raw_os_error(errno.raw_os_error());
+            assert!(is_out_of_descriptors(&wasmtime::Error::from(error)));
+        }
+        assert!(!is_out_of_descriptors(&wasmtime::Error::msg("Too many open files")));
     }
 
     #[test]
