@@ -8,13 +8,14 @@ use super::args::Log as Args;
 use super::exit::{Exit, Failure};
 use super::journal;
 use super::output::{self, Reader};
+use super::wrap::columns;
 use call_text::{call_line, call_page};
 use call_value::call_value;
 use palisade::tool::text::visible_json;
 use palisade_server::journal::{
     CallFilter, CallPage, CallRef, CallRow, CallState, Journal, JournalError, Page, Timestamp,
 };
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use tokio::runtime::Builder;
 
@@ -64,7 +65,7 @@ async fn show_call(journal: &Journal, args: &Args, id: &str) -> Result<Exit, Fai
     };
     match args.json {
         true => output::json(&call_value(&page))?,
-        false => output::text(&call_page(&page))?,
+        false => output::text(&call_page(&page, columns(io::stdout())))?,
     };
     Ok(Exit::Ok)
 }
@@ -146,7 +147,7 @@ fn print(row: &CallRow, args: &Args) -> Result<Reader, Failure> {
         true => {
             output::text(&format!("{}\n", visible_json(&call_value::row_value(row).to_string())))
         }
-        false => output::text(&call_line(row)),
+        false => output::text(&call_line(row, columns(io::stdout()))),
     }
 }
 

@@ -35,6 +35,13 @@ pub(super) fn faint(text: &str) -> String {
     paint(text, "2", io::stdout().is_terminal())
 }
 
+/// Returns a text without the colours of this module.
+pub(super) fn plain(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |plain, part| plain + part.split_once('m').map_or(part, |(_, rest)| rest))
+}
+
 fn paint(text: &str, code: &str, terminal: bool) -> String {
     let text = visible(text);
     let plain = !terminal || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
