@@ -52,6 +52,12 @@ pub(crate) struct Place {
     _memory: Charge,
 }
 
+/// The place of one look-up of a name. It is kept until the system has answered.
+pub(crate) struct LookupPlace {
+    _of_process: Grant,
+    _descriptor: Grant,
+}
+
 impl CallData {
     pub(crate) fn new(network: &Network, grants: &Arc<CurrentGrants>, call: PoweredCall) -> Self {
         let inner = Inner {
@@ -107,6 +113,12 @@ impl CallNetwork {
             _descriptor: descriptor,
             _memory: memory,
         })
+    }
+
+    /// Waits for the place of a look-up.
+    pub(crate) async fn lookup_place(&self) -> LookupPlace {
+        let of_process = self.0.call.take(self.0.network.lookups()).await;
+        LookupPlace { _of_process: of_process, _descriptor: self.0.call.descriptor().await }
     }
 
     fn check(&self, request: &mut Request<WasiBody>) -> Result<Allowed, NetRefused> {

@@ -2,11 +2,11 @@
 //! are connected to.
 
 use crate::address::AddressKind;
+use crate::call::CallNetwork;
 use crate::host_name::HostName;
 use crate::limits;
 use crate::network::{Network, NetworkError};
 use crate::refusal::NetRefused;
-use crate::resolve::Resolver;
 use crate::rule::Reach;
 use crate::target::{Scheme, Target};
 use rustls::pki_types::{DnsName, ServerName};
@@ -67,13 +67,14 @@ impl From<Reach> for Destinations {
     }
 }
 
-/// Connects to a target.
+/// Connects to a target, for a call of a plugin or for the host itself.
 pub(crate) async fn connect(
     target: &Target,
     destinations: Destinations,
     network: &Network,
+    call: Option<&CallNetwork>,
 ) -> Result<Box<dyn Stream>, ConnectError> {
-    let addresses = addresses(&target.host, destinations, network.resolver()).await?;
+    let addresses = addresses(&target.host, destinations, network, call).await?;
     let stream = connect_to(&addresses, target.port).await?;
     if destinations == Destinations::Elsewhere && is_of_this_machine(&stream) {
         return Err(
@@ -93,23 +94,46 @@ pub(crate) async fn connect(
     }
 }
 
+/// Looks up a name. The end of the request does not end the look-up: it keeps its place until the
+/// system has answered, so that requests that are dropped do not pile up look-ups.
+async fn resolve(
+    name: &str,
+    network: &Network,
+    call: Option<&CallNetwork>,
+) -> io::Result<Vec<IpAddr>> {
+    let place = match call {
+        Some(call) => Some(call.lookup_place().await),
+        None => None,
+    };
+    let (name, network) = (name.to_owned(), network.clone());
+    let lookup = tokio::spawn(async move {
+        let found = network.resolver().resolve(&name).await;
+        drop(place);
+        found
+    });
+    lookup.await?
+}
+
 /// Returns the addresses of a host that a request may go to.
 async fn addresses(
     host: &HostName,
     destinations: Destinations,
-    resolver: &dyn Resolver,
+    network: &Network,
+    call: Option<&CallNetwork>,
 ) -> Result<Vec<IpAddr>, ConnectError> {
     let found = match host {
         HostName::Address(address) => vec![*address],
-        HostName::Name(name) => match timeout(limits::RESOLVE, resolver.resolve(name)).await {
-            Ok(Ok(found)) => found,
-            Ok(Err(error)) => {
-                return Err(
-                    NetRefused::Name { host: host.clone(), reason: error.to_string() }.into()
-                );
+        HostName::Name(name) => {
+            match timeout(limits::RESOLVE, resolve(name, network, call)).await {
+                Ok(Ok(found)) => found,
+                Ok(Err(error)) => {
+                    return Err(
+                        NetRefused::Name { host: host.clone(), reason: error.to_string() }.into()
+                    );
+                }
+                Err(_) => return Err(ConnectError::ResolveTimeout),
             }
-            Err(_) => return Err(ConnectError::ResolveTimeout),
-        },
+        }
     };
     let is_reached = |address: &&IpAddr| {
         destinations.have(AddressKind::of(**address))

@@ -179,18 +179,18 @@ async fn stream(
             Reach::Private if !target.host.is_loopback() => Destinations::Elsewhere,
             reach => reach.into(),
         };
-        return Ok(connect(target, destinations, network).await?);
+        return Ok(connect(target, destinations, network, None).await?);
     }
     if !target.host.is_loopback() {
         return Err(ExchangeError::Unencrypted { target: target.clone() });
     }
     if let HostName::Address(_) = &target.host {
-        return Ok(connect(target, Destinations::Any, network).await?);
+        return Ok(connect(target, Destinations::Any, network, None).await?);
     }
     let at = |address| Target { host: HostName::Address(address), ..target.clone() };
-    match connect(&at(Ipv4Addr::LOCALHOST.into()), Destinations::Any, network).await {
+    match connect(&at(Ipv4Addr::LOCALHOST.into()), Destinations::Any, network, None).await {
         Err(ConnectError::Io(_)) => {
-            Ok(connect(&at(Ipv6Addr::LOCALHOST.into()), Destinations::Any, network).await?)
+            Ok(connect(&at(Ipv6Addr::LOCALHOST.into()), Destinations::Any, network, None).await?)
         }
         connected => Ok(connected?),
     }

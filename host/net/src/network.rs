@@ -26,6 +26,7 @@ struct Shared {
     /// one of their own.
     runtime: OnceLock<Result<Runtime, String>>,
     places: Pool,
+    lookups: Pool,
 }
 
 /// The network cannot be used on this machine.
@@ -62,6 +63,7 @@ impl Network {
             tls: OnceLock::new(),
             runtime: OnceLock::new(),
             places: Pool::new(limits::CONNECTIONS),
+            lookups: Pool::new(limits::LOOKUPS),
         }))
     }
 
@@ -71,6 +73,10 @@ impl Network {
 
     pub(crate) fn places(&self) -> &Pool {
         &self.0.places
+    }
+
+    pub(crate) fn lookups(&self) -> &Pool {
+        &self.0.lookups
     }
 
     /// Returns the configuration of TLS. The first use reads the certificates of the platform.

@@ -106,7 +106,7 @@ async fn exchange(
     place: Place,
 ) -> Result<(Response<Incoming>, Task<()>), SendError> {
     let network = call.network();
-    let connecting = connect(&allowed.target, allowed.destinations, network);
+    let connecting = connect(&allowed.target, allowed.destinations, network, Some(&call));
     let stream = match options.connect_timeout {
         Some(time) => timeout(time, connecting).await.unwrap_or(Err(ConnectError::Timeout))?,
         None => connecting.await?,

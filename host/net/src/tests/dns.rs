@@ -1,13 +1,16 @@
 //! Names that change between two lookups, with a name server of the tests' own.
 
-use super::Call;
-use super::server::Server;
+use super::server::{Server, Wire, ok};
+use super::{Call, grants};
 use crate::Network;
 use crate::Resolver;
-use palisade::BoxFuture;
+use crate::limits;
+use palisade::{BoxFuture, SideEffects};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
 
@@ -131,4 +134,43 @@ async fn name_that_moves_to_this_machine_is_never_reached() {
     }
     assert_eq!(server.heads(), Vec::<String>::new());
     assert_eq!(*names.asked.lock().unwrap(), 20 * networks.len());
+}
+
+/// A resolver that never answers, but for one name.
+#[derive(Debug, Default)]
+struct Silent {
+    /// The look-ups that were begun.
+    begun: AtomicU64,
+}
+
+impl Resolver for Silent {
+    fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+        Box::pin(async move {
+            if name != "server.test" {
+                self.begun.fetch_add(1, Ordering::SeqCst);
+                std::future::pending::<()>().await;
+            }
+            Ok(vec![Ipv4Addr::LOCALHOST.into()])
+        })
+    }
+}
+
+#[tokio::test]
+async fn lookups_of_dropped_requests_leave_some_to_another_plugin() {
+    let server = Server::start(Arc::new(|_| Wire::Bytes(ok(b"hello")))).await;
+    let resolver = Arc::new(Silent::default());
+    let network = Network::new(resolver.clone(), Vec::new());
+    let rules = grants(&["GET https://*.silent.test"]);
+    let mut call = Call::of(&network, rules, SideEffects::Read, b"a plugin");
+    for index in 0..3 * limits::LOOKUPS {
+        let url = format!("https://name{index}.silent.test/");
+        let sent = tokio::time::timeout(Duration::from_millis(20), call.get(&url)).await;
+        assert!(sent.is_err(), "it has no answer: {sent:?}");
+    }
+    let begun = resolver.begun.load(Ordering::SeqCst);
+    assert_eq!(begun, limits::LOOKUPS / 2, "one plugin gets half, until they are answered");
+    let url = format!("http://server.test:{}/", server.port());
+    let rules = grants(&[&format!("GET {url} private")]);
+    let mut other = Call::of(&network, rules, SideEffects::Read, b"another plugin");
+    assert_eq!(other.get(&url).await.unwrap().body, b"hello");
 }
