@@ -43,6 +43,28 @@ export const ports = (place) => ({
     other.close();
   },
 
+  async console_has_a_host_that_no_other_server_knows() {
+    const { origin, code } = await place.link();
+    check(/^http:\/\/[0-9a-f]{32}\.localhost:\d+$/.test(origin), `it is a name: ${origin}`);
+    const context = await place.context({ signedIn: false });
+    const page = await place.page(context);
+    await page.goto(`${origin}/#login=${code}`);
+    await live(page);
+    const cookies = await context.cookies();
+    const host = new URL(origin).hostname;
+    check(cookies.every(({ domain }) => domain === host), 'the cookie is of that host');
+    const { question } = await place.asked();
+    await page.waitForSelector(ARMED);
+    await place.answer(question, 'deny');
+    await page.waitForSelector(OVER);
+    // What another server has left under the usual address has no login, and no page key.
+    const usual = await place.page(context);
+    await usual.goto(options.url);
+    await usual.getByText(`palisade console ${options.url}`).waitFor();
+    const stored = await usual.evaluate(() => Object.values(localStorage));
+    check(stored.length === 0, `nothing is stored there: ${stored}`);
+  },
+
   async sign_in_in_one_tab_reaches_a_tab_that_waits() {
     const context = await place.context({ signedIn: false });
     const waiting = await place.page(context);

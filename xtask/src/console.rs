@@ -165,10 +165,12 @@ impl Stage {
         thread::spawn(move || read_links(stderr, &links));
         let mut server = Server { child, origin: String::new(), code: String::new() };
         let link = received.recv_timeout(PATIENCE).context("the server printed no link")?;
-        let Some((origin, code)) = link.split_once("/#login=") else {
+        let Some((_, code)) = link.split_once("/#login=") else {
             bail!("`{link}` is no link to the console");
         };
-        (server.origin, server.code) = (origin.to_owned(), code.to_owned());
+        // The link names a host that browsers know, and not every resolver.
+        let origin = format!("http://127.0.0.1:{}", self.port);
+        (server.origin, server.code) = (origin, code.to_owned());
         Ok(server)
     }
 }

@@ -207,6 +207,13 @@ impl Http {
         format!("http://{}", self.listener.reachable())
     }
 
+    /// Returns the origin under which a browser should open the operator's pages: on loopback a name
+    /// below `localhost` that no other server has had.
+    #[must_use]
+    pub fn console_origin(&self) -> String {
+        self.listener.console_origin().unwrap_or_else(|| self.origin())
+    }
+
     /// Serves all paths but `/mcp`, and but `/login` and `/logout` if there is an operator, by this
     /// service. It gets the requests that pass the same checks: host, origin, rate and credentials.
     #[must_use]

@@ -26,8 +26,10 @@ fn log_in(address: &str, code: &str) -> Answer {
 fn link(world: &World, address: &str) -> String {
     let url = format!("http://{address}");
     let ran = Program::new(world).args(["console", &url]).run().exits_with(0);
-    let code = ran.stdout.trim().strip_prefix(&format!("{url}/#login=")).map(str::to_owned);
-    code.unwrap_or_else(|| panic!("{ran:?}"))
+    let (origin, code) = ran.stdout.trim().split_once("/#login=").expect("a link");
+    let port = address.rsplit(':').next().unwrap();
+    assert!(origin.ends_with(&format!(".localhost:{port}")), "{ran:?}");
+    code.to_owned()
 }
 
 /// Both halves of a login.

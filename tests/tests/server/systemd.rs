@@ -197,7 +197,8 @@ fn server_run_by_systemd_makes_every_kind_of_call() {
     let as_user = ["setpriv", "--reuid=990", "--regid=990", "--clear-groups", "env"];
     let of_unit = ["XDG_STATE_HOME=/var/lib", "XDG_RUNTIME_DIR=/run/palisade", PROGRAM];
     let link = machine.run(&[&as_user[..], &of_unit, &["console", &url]].concat());
-    assert!(link.contains(&format!("{url}/#login=")), "{link}");
+    let port = address.rsplit(':').next().expect("a port");
+    assert!(link.contains(&format!(".localhost:{port}/#login=")), "{link}");
     let log = machine.log();
     assert!(log.contains(&format!("`palisade console {url}`")), "{log}");
     assert!(!log.contains("#login=") && !log.contains("Bearer"), "{log}");

@@ -125,7 +125,7 @@ impl Auth {
         limits: Limits,
     ) -> Self {
         Self {
-            allowed: AllowedHosts::new(bound, &settings.hosts, &settings.origins),
+            allowed: settings.allowed_hosts(bound),
             credentials: Credentials::new(settings, bound.port()),
             named: paths,
             paths: Paths::Named,

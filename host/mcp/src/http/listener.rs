@@ -82,6 +82,11 @@ impl Listener {
         AllowedHosts::new(self.bound, &self.settings.hosts, &self.settings.origins).names()
     }
 
+    /// Returns the origin of the operator's pages, if the operator has one that nobody else knows.
+    pub(crate) fn console_origin(&self) -> Option<String> {
+        self.settings.console_host(self.bound).map(|host| format!("http://{host}"))
+    }
+
     /// Returns the logins of the operator, if the settings have one.
     pub(crate) fn logins(&self) -> Option<&Logins> {
         self.settings.operator.map(|_| &self.logins)

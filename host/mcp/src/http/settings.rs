@@ -1,7 +1,7 @@
 //! The server settings, validated on construction: a listener that other machines can reach without
 //! a token cannot be expressed.
 
-use super::allowed_hosts::{HostPort, Origin};
+use super::allowed_hosts::{AllowedHosts, HostPort, Origin};
 use palisade::tool::text::elided;
 use std::fmt;
 use std::net::SocketAddr;
@@ -10,6 +10,8 @@ use std::net::SocketAddr;
 const MOST: usize = 64;
 /// The length of a token in bytes. Shorter tokens could be guessed.
 const LENGTH: std::ops::RangeInclusive<usize> = 16..=1024;
+/// The letters of the console's host, each with four bits that nobody else knows.
+const NAME: usize = 32;
 /// The maximum number of characters of a value quoted in an error.
 const SHOWN: usize = 80;
 
@@ -119,6 +121,28 @@ impl Settings {
     pub(super) fn for_address(self, address: SocketAddr) -> Result<Self, SettingsError> {
         let Self { address: _, access, operator, hosts, origins } = self;
         Self::new(address, access).map(|moved| Self { operator, hosts, origins, ..moved })
+    }
+
+    /// Returns the hosts and origins that a server at this address accepts.
+    pub(super) fn allowed_hosts(&self, bound: SocketAddr) -> AllowedHosts {
+        let (mut hosts, mut origins) = (self.hosts.clone(), self.origins.clone());
+        if let Some(host) = self.console_host(bound) {
+            hosts.extend(HostPort::parse(&host));
+            origins.extend(Origin::parse(&format!("http://{host}")));
+        }
+        AllowedHosts::new(bound, &hosts, &origins)
+    }
+
+    /// Returns the host of the console, with its port: a name below `localhost`, which browsers lead
+    /// to this machine. Another server that has had the same port may have left a service worker or
+    /// a cached script in the browser. They hold for one host, and no other server knows this one.
+    /// The name follows from the operator's token, since a login outlasts a restart with it.
+    pub(super) fn console_host(&self, bound: SocketAddr) -> Option<String> {
+        let (ip, operator) = (bound.ip(), self.operator?);
+        let key = blake3::derive_key("palisade: the host of the console", operator.0.as_bytes());
+        let name = blake3::Hash::from_bytes(key).to_hex();
+        (ip.is_loopback() || ip.is_unspecified())
+            .then(|| format!("{}.localhost:{}", &name[..NAME], bound.port()))
     }
 
     /// Returns the configured address.
@@ -232,6 +256,30 @@ mod tests {
                 .with_origin("https://app.example")
                 .is_ok()
         );
+    }
+
+    #[test]
+    fn console_has_a_host_that_follows_from_the_token() {
+        let token = |text| Token::new(text).unwrap();
+        let with =
+            |address, operator| at(address, None).unwrap().with_operator(token(operator)).unwrap();
+        let bound = "127.0.0.1:8000".parse().unwrap();
+        let host = |settings: &Settings| settings.console_host(bound).unwrap();
+        let (one, other) = (
+            with("127.0.0.1:8000", "0123456789abcdef"),
+            with("127.0.0.1:8000", "fedcba9876543210"),
+        );
+        assert!(host(&one).ends_with(".localhost:8000") && host(&one) != host(&other));
+        assert_eq!(host(&one), host(&one.clone()));
+        let allowed = one.allowed_hosts(bound);
+        for host in [&*host(&one), "127.0.0.1:8000"] {
+            assert!(allowed.allows_host(host) && allowed.allows_origin(&format!("http://{host}")));
+        }
+        for foreign in [host(&other), "other.localhost:8000".to_owned()] {
+            assert!(!allowed.allows_host(&foreign), "{foreign}");
+        }
+        assert_eq!(one.console_host("192.0.2.1:8000".parse().unwrap()), None);
+        assert_eq!(at("127.0.0.1:8000", None).unwrap().console_host(bound), None);
     }
 
     #[test]

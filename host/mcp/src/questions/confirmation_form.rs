@@ -138,6 +138,7 @@ mod tests {
             called_by: None,
             input_summary: "{\"path\":\"a\u{202e}b\"}".into(),
             input: None,
+            input_bytes: 2,
             projected_modifications: (0..paths).map(|number| format!("p{number}")).collect(),
             plugin: None,
             digest: None,

@@ -25,6 +25,16 @@ export function whenSignedOut(act) {
   onSignedOut = act;
 }
 
+/**
+ * The server's address for programs. The console has a host of its own below `localhost`, which
+ * browsers know, and not every program does.
+ */
+export function programUrl(path) {
+  const url = new URL(path, ROOT);
+  if (url.hostname.endsWith('.localhost')) url.hostname = '127.0.0.1';
+  return url.href.replace(/\/$/, '');
+}
+
 /** The address of a path of the API. Every part is escaped; `undefined` parameters are left out. */
 export function address(parts, parameters = {}) {
   const url = new URL(parts.map(encodeURIComponent).join('/'), ROOT);

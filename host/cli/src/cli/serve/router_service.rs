@@ -23,13 +23,15 @@ pub(in crate::cli) const LOGINS: &str = "/logins";
 pub(super) struct RouterService {
     router: Mounted<Router>,
     logins: Option<Logins>,
+    /// The origin of the console.
+    origin: String,
 }
 
 impl RouterService {
-    pub(super) fn new(router: Router, logins: Option<Logins>) -> Self {
+    pub(super) fn new(router: Router, logins: Option<Logins>, origin: String) -> Self {
         let is_public = |head: &RequestHead| is_public(head.uri.path());
         let is_stream = |head: &RequestHead| is_stream(head.uri.path());
-        Self { router: Mounted::new(router, is_public, is_stream, introduce), logins }
+        Self { router: Mounted::new(router, is_public, is_stream, introduce), logins, origin }
     }
 
     /// Returns another code for a login. Only for the operator's token: a login would outlast its
@@ -42,7 +44,10 @@ impl RouterService {
             return problem(StatusCode::FORBIDDEN, code, detail);
         }
         match self.logins.as_ref().map(Logins::issue) {
-            Some(Ok(code)) => answer(StatusCode::OK, "application/json", &json!({"code": code})),
+            Some(Ok(code)) => {
+                let made = json!({"code": code, "origin": self.origin});
+                answer(StatusCode::OK, "application/json", &made)
+            }
             Some(Err(_)) | None => {
                 let detail = "the system gives no random numbers";
                 problem(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)

@@ -89,7 +89,8 @@ impl Running<'_> {
     fn with_api(&self, http: Http) -> Http {
         match self.operated {
             Some(api) => {
-                let service = RouterService::new(api.router(), http.logins());
+                let service =
+                    RouterService::new(api.router(), http.logins(), http.console_origin());
                 http.with_fallback(Arc::new(service))
             }
             None => http,
@@ -170,7 +171,7 @@ fn tell_console(http: &Http, operator: &Entry) {
     match logins.issue() {
         Ok(code) => output::note(&format!(
             "console: {} opens once, within 10 minutes; `{command}` prints another link",
-            link(&http.origin(), &code),
+            link(&http.console_origin(), &code),
         )),
         Err(error) => output::note(&format!("there is no link to the console: {error}")),
     }
@@ -178,7 +179,7 @@ fn tell_console(http: &Http, operator: &Entry) {
 
 /// Returns the command that prints a link to the console. A token that was given is kept nowhere,
 /// so the command names its file.
-pub(super) fn command(origin: &str, operator: &Entry) -> String {
+fn command(origin: &str, operator: &Entry) -> String {
     let file = match operator {
         Entry::Given { file: Some(file), .. } => {
             format!(" --token-file {}", palisade_trust::shell_word(&file.display().to_string()))

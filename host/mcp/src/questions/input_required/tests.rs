@@ -54,6 +54,7 @@ fn request(code: Option<Digest>) -> ConfirmationRequest {
         called_by: None,
         input_summary: "{}".into(),
         input: None,
+        input_bytes: 2,
         projected_modifications: Vec::new(),
         plugin: Some("forms".into()),
         digest: code,

@@ -1,10 +1,11 @@
 // What *Now* says while the journal knows no call: how the first one comes.
 
+import { programUrl } from '../api.js';
 import { h } from '../dom.js';
 
 /** Makes the section. */
 export function firstSteps() {
-  const server = new URL('../../../mcp', import.meta.url).href;
+  const server = programUrl('mcp');
   const code = (text) => h('code', {}, text);
   return h(
     'section',

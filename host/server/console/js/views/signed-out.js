@@ -1,5 +1,6 @@
 // The page for people who are not signed in: how to get a link.
 
+import { programUrl } from '../api.js';
 import { h } from '../dom.js';
 import { asSentence } from '../text.js';
 
@@ -22,7 +23,7 @@ export function signedOut({ error = null, left = false }) {
             'li',
             {},
             'Run ',
-            h('code', {}, `palisade console ${location.origin}`),
+            h('code', {}, `palisade console ${new URL(programUrl('')).origin}`),
             ' on the machine of the server, as the user who runs it. It prints a link.',
           ),
           h(
