@@ -26,7 +26,7 @@ use palisade::plugins::{Plugin, Rescan};
 use palisade::tool::text::elided;
 use palisade_mcp::http::{self, Access};
 use palisade_mcp::{Changes, ConfirmedBy, Server, Settings};
-use running::{Running, command};
+use running::Running;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
@@ -62,15 +62,14 @@ impl Way {
         }
     }
 
-    /// Returns the name of the console, for refusals.
+    /// Returns the name of the console, for refusals. A model reads them, and with a shell of its own
+    /// it could run a command that makes it the operator.
     fn console(&self) -> String {
         match self {
             Self::Lines(None) => "`palisade serve --console`".to_owned(),
             Self::Lines(Some(http)) | Self::Http(http) => match http.listener.local_addr() {
-                Ok(address) => {
-                    format!("`{}`", command(&format!("http://{address}"), &http.operator))
-                }
-                Err(_) => "`palisade console`".to_owned(),
+                Ok(address) => format!("`http://{address}`"),
+                Err(_) => "of the operator".to_owned(),
             },
         }
     }
