@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 use wasmtime::Store;
 use wasmtime::component::InstancePre;
 
+/// The longest list in JSON that is built, in bytes.
+const MOST_JSON: usize = limits::RESULT as usize;
+
 /// Sends one request to the plugin, and returns its answer in the form of a tool's output.
 pub(super) async fn send(
     offered: Offered,
@@ -33,7 +36,7 @@ pub(super) async fn send(
         let completions = guest
             .call_complete(&mut *store, text("prompt"), text("argument"), text("so_far"))
             .await?;
-        return Ok(Ok(output(vec![Content::Json(Value::from(completions).to_string())], "")));
+        return Ok(Ok(output(vec![json_list(&completions)], "")));
     }
     let arguments = input["arguments"].as_object().into_iter().flatten();
     let arguments: Vec<(String, String)> = arguments
@@ -41,6 +44,21 @@ pub(super) async fn send(
         .collect();
     let got = guest.call_get(&mut *store, text("name"), &arguments).await?;
     Ok(got.map(messages))
+}
+
+/// Converts texts to a list in JSON. One that is longer than a result is not built, since each
+/// character can take six times its length: its place takes a block that is refused for its length.
+fn json_list(texts: &[String]) -> Content {
+    let length = |byte: u8| match byte {
+        0..0x20 => r"\u0000".len(),
+        b'"' | b'\\' => 2,
+        _ => 1,
+    };
+    let lengths = texts.iter().map(|text| text.bytes().map(length).sum::<usize>() + "\"\",".len());
+    match lengths.sum::<usize>() {
+        0..=MOST_JSON => Content::Json(Value::from(texts.to_vec()).to_string()),
+        _ => Content::Text(" ".repeat(MOST_JSON + 1)),
+    }
 }
 
 /// Converts the parts of a resource. Each gets the requested URI, whatever the plugin calls it. If
@@ -105,5 +123,15 @@ mod tests {
             most < bytes && bytes <= most + 2 * uri.len(),
             "{bytes} bytes of names for a result of {most}"
         );
+    }
+
+    #[test]
+    fn list_that_is_too_long_in_json_is_not_built() {
+        let texts = |letter: &str| vec![letter.repeat(MOST_JSON / 3), "b".to_owned()];
+        assert!(matches!(json_list(&texts("a")), Content::Json(list) if list.len() < MOST_JSON));
+        for long in ["\u{1b}", "\\\\"] {
+            let Content::Text(text) = json_list(&texts(long)) else { panic!("{long:?} is built") };
+            assert_eq!(text.len(), MOST_JSON + 1);
+        }
     }
 }
