@@ -114,7 +114,7 @@ async fn show_calls(journal: &Journal, args: &Args, filter: &CallFilter) -> Resu
             return Ok(Exit::Ok);
         }
     }
-    if rows.is_empty() && !args.json && !args.follow && std::io::stderr().is_terminal() {
+    if rows.is_empty() && !args.json && !args.follow && io::stderr().is_terminal() {
         output::note("no call matches");
     }
     match args.follow {

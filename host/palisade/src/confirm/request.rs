@@ -60,6 +60,8 @@ pub struct ConfirmationRequest {
     /// The whole input as canonical JSON text, so that a confirmer can show what would change.
     /// `None` in events, and for an input of more than 1 MiB.
     pub input: Option<Arc<str>>,
+    /// The length of the input as canonical JSON text, in bytes.
+    pub input_bytes: u64,
     /// The paths that the call would change, as its input names them, relative to the workspace.
     /// They do not bound the call: a symbolic link can lead to another place of the workspace, and
     /// a tool of class `write` can change files that its input does not name.

@@ -20,6 +20,7 @@ fn question(id: &str) -> ConfirmationRequest {
         called_by: None,
         input_summary: "{}".into(),
         input: None,
+        input_bytes: 2,
         projected_modifications: Vec::new(),
         plugin: None,
         digest: None,

@@ -165,6 +165,7 @@ mod tests {
             called_by: None,
             input_summary: "{}".into(),
             input: None,
+            input_bytes: 2,
             projected_modifications: vec!["a".into(), "b".into()],
             plugin: None,
             digest,

@@ -95,7 +95,12 @@ export function callFacts(question) {
 export function inputPart(details) {
   const body =
     details.input === null
-      ? longText(details.input_summary, { label: 'Summary of the input', grows: true })
+      ? longText(details.input_summary, {
+          label: 'Summary of the input',
+          grows: true,
+          serverCut: details.input_truncated,
+          size: details.input_bytes,
+        })
       : longText(indented(details.input), {
           label: 'Input',
           grows: true,

@@ -142,6 +142,11 @@ fn changes(
     if !matches!(class, SideEffects::Write | SideEffects::Execute) {
         return Vec::new();
     }
+    let unknown = match input {
+        Some(_) => "the input does not say how the file would change",
+        // A request leaves out an input of more than 1 MiB.
+        None => "the input is too long to be compared with the file",
+    };
     // The memory of the input stays reserved until the budget ends, as the input does.
     let input = input.and_then(|text| parse_within(text, JsonBounds::CALL_INPUT, budget).ok());
     let input = input.map(|(input, _)| input);
@@ -156,7 +161,7 @@ fn changes(
     }
     let others = projected.iter().filter(|path| edit.as_ref().is_none_or(|e| e.path() != **path));
     for path in others.take(FILES) {
-        files.push(FileChange::unknown(path, "the input does not say how the file would change"));
+        files.push(FileChange::unknown(path, unknown));
     }
     files
 }

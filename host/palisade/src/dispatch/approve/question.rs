@@ -50,6 +50,7 @@ pub(in crate::dispatch) async fn ask(
     let _waiting = enter_queue(pipeline.queue())?;
     let mut request = request(pipeline, &input, changes, valid_for)?;
     let mut input = compact(pipeline, input).await?;
+    request.input_bytes = input.text().len() as u64;
     request.input = whole(&mut input);
     // The call that makes this one does not use up its time while a person thinks.
     let _paused = pipeline.requester.parent.as_ref().map(|parent| parent.clock.pause());
@@ -197,6 +198,7 @@ fn request(
         called_by: pipeline.requester.parent.as_ref().map(|parent| parent.caller.clone()),
         input_summary: summary(definition, input),
         input: None,
+        input_bytes: 0,
         projected_modifications: changes,
         plugin: pipeline.tool.origin().plugin().map(str::to_owned),
         digest: pipeline.tool.origin().digest(),

@@ -9,19 +9,17 @@ const SHOWN: usize = 256 << 10;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Shown {
     pub(super) text: Option<String>,
-    /// The length of the input.
-    pub(super) bytes: u64,
     pub(super) truncated: bool,
 }
 
 /// Returns an input, which is JSON text, for display.
 pub(super) fn shown(input: Option<&str>) -> Shown {
-    let Some(input) = input else { return Shown { text: None, bytes: 0, truncated: false } };
+    let Some(input) = input else { return Shown { text: None, truncated: false } };
     let begin = cut(input, SHOWN);
     let text = indented(&visible_json(begin));
     let shown = cut(&text, SHOWN);
     let truncated = begin.len() < input.len() || shown.len() < text.len();
-    Shown { text: Some(shown.to_owned()), bytes: input.len() as u64, truncated }
+    Shown { text: Some(shown.to_owned()), truncated }
 }
 
 /// Returns compact JSON text with line breaks and two spaces for each level. The text is not parsed
@@ -91,7 +89,6 @@ mod tests {
         let input = format!("[\"{}\"]", "x".repeat(2 * SHOWN));
         let long = shown(Some(&input));
         assert!(long.truncated && long.text.is_some_and(|text| text.len() <= SHOWN));
-        assert_eq!(long.bytes, input.len() as u64);
-        assert_eq!(shown(None), Shown { text: None, bytes: 0, truncated: false });
+        assert_eq!(shown(None), Shown { text: None, truncated: false });
     }
 }

@@ -64,7 +64,7 @@ pub(in crate::api) struct QuestionPage {
     #[serde(flatten)]
     question: QuestionView,
     /// The whole input as indented JSON, with control and direction characters escaped; `null` if
-    /// it is not known any more.
+    /// it is not known any more, or has more than 1 MiB.
     input: Option<String>,
     input_bytes: u64,
     input_truncated: bool,
@@ -155,12 +155,14 @@ impl QuestionPage {
     /// Describes an open question.
     pub(in crate::api) async fn of_open(app: &App, question: &Question) -> Result<Self, ApiError> {
         let request = &question.request;
-        let Shown { text, bytes, truncated } = shown(request.input.as_deref());
+        let Shown { text, truncated, .. } = shown(request.input.as_deref());
+        let text_is_missing = text.is_none();
         Ok(Self {
             question: QuestionView::of(app, question).await,
             input: text,
-            input_bytes: bytes,
-            input_truncated: truncated,
+            input_bytes: request.input_bytes,
+            // A request leaves out a very long input.
+            input_truncated: truncated || text_is_missing,
             files: Some(files(app, request).await?),
             resolution: None,
         })
