@@ -92,8 +92,10 @@ fn call_is_refused_at_once_if_nobody_is_attached_and_names_the_console() {
         let result = write(&api, kind, "a.txt").join().unwrap();
         assert_eq!(result["result"]["isError"], true, "{result}");
         let said = result.to_string();
-        let console = format!("palisade console http://{}", api.endpoint.address);
+        let console = format!("the server's console (`http://{}`)", api.endpoint.address);
         assert!(said.contains(&console), "{said}");
+        // A model with a shell of its own could run the command that makes it the operator.
+        assert!(!said.contains("palisade console"), "{said}");
         assert!(said.contains("this client has declared no `elicitation`"), "{said}");
     }
     assert_eq!(world.read("a.txt"), None);

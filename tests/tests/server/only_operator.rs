@@ -47,7 +47,7 @@ fn refusal_without_an_operator_says_who_answers() {
         let input = json!({"path": "a.txt", "content": "written"});
         let said = client.call("write_file", &input).message().to_string();
         assert!(said.contains("only the operator of this server answers"), "{said}");
-        assert!(said.contains("palisade console http://"), "{said}");
+        assert!(said.contains("console (`http://") && !said.contains("palisade console"), "{said}");
     }
     assert_eq!(world.read("a.txt"), None);
 }
