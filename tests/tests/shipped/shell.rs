@@ -183,12 +183,10 @@ fn processes_violated() {
 #[test]
 fn file_is_linked_between_directories() {
     // A move would be copied by `mv` where the kernel refuses it.
-    let command = "mkdir a b && echo x > a/f && ln a/f b/f && ln a/f \"$HOME/f\"; cat b/f";
+    let command = "mkdir a b && echo x > a/f && ln a/f b/f && cat b/f";
     for confinement in [Confinement::Landlock, Confinement::Unconfined] {
         let result = run(&World::new(), held(confinement), json!({"command": command}));
-        let told = result.to_json();
-        let output = told["output"].as_str().unwrap_or_default();
-        assert!(output.ends_with("x\n") && !output.contains("b/f"), "{told:#}");
+        assert_eq!(result.output().as_deref(), Some("x\n"), "{result}");
     }
 }
 

@@ -1,9 +1,8 @@
 // The dialog that asks: one question at a time, nothing allowed by accident.
 //
-// It opens with the focus on its title, so that a stray Enter or Space does nothing, and it takes
-// no "allow" in its first second, nor in the first second of its window in front: a page of others
-// could lay a window over it and take that away between two clicks. The keys a, s and d only move
-// the focus to a button.
+// It opens with the focus on its title, so that a stray Enter or Space does nothing, and takes no
+// "allow" in its first second, nor in the first one of its window in front: another page could lay a
+// window over it and take that away between two clicks. The keys a, s and d move the focus alone.
 
 import { announce } from './announce.js';
 import { fillDialog, isTyping, questionParts, wrapTab } from './dialog-parts.js';
@@ -12,18 +11,8 @@ import { countdown } from './format.js';
 import { questionNotices } from './notices.js';
 import { problemBox } from './parts.js';
 import {
-  ARM_MS,
-  EARLY,
-  NEXT,
-  alsoText,
-  alsoWaiting,
-  answerButtons,
-  decisionOfKey,
-  doneSaid,
-  doneText,
-  keysHint,
-  nextButton,
-  quietButton,
+  ARM_MS, EARLY, NEXT, alsoText, alsoWaiting, answerButtons, decisionOfKey, doneSaid, doneText,
+  keysHint, nextButton, quietButton,
 } from './question-buttons.js';
 import {
   filesHeading,
@@ -73,8 +62,11 @@ export class QuestionDialog {
       this.#leave();
     });
     this.#dialog.addEventListener('keydown', (event) => this.#key(event));
-    addEventListener('focus', () => this.#disarm());
-    document.addEventListener('visibilitychange', () => this.#disarm());
+    const disarm = () => {
+      this.#armedAt = performance.now() + ARM_MS;
+    };
+    addEventListener('focus', disarm);
+    document.addEventListener('visibilitychange', disarm);
     setInterval(() => this.#tick(), 500);
   }
 
@@ -160,7 +152,7 @@ export class QuestionDialog {
     const details = this.#question;
     this.#state = 'open';
     this.#warned = false;
-    this.#disarm();
+    this.#armedAt = performance.now() + ARM_MS;
     this.#frame(['Allow ', sentence(details), '?'], questionParts(details));
     put(
       this.#parts.buttons,
@@ -177,11 +169,7 @@ export class QuestionDialog {
     );
   }
 
-  #disarm() {
-    this.#armedAt = performance.now() + ARM_MS;
-  }
-
-  /** Whether the question takes an "allow". A click can come before the event of its focus. */
+  /** Whether an "allow" counts. A click can come before the event of its focus. */
   get #isArmed() {
     return document.hasFocus() && performance.now() >= this.#armedAt;
   }
