@@ -105,7 +105,7 @@ async fn name_is_looked_up_once_and_the_checked_address_is_connected_to() {
     let first = Server::echo().await;
     let port = first.port();
     let second_ip = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
-    let echo = Arc::new(|_: &str| super::server::Wire::Bytes(super::server::ok(b"second")));
+    let echo = Arc::new(|_: &str| Wire::Bytes(ok(b"second")));
     let second = Server::start_at(second_ip, port, echo).await;
     let rule = format!("GET http://rebind.test:{port} private");
     let names = Names::start(&[[127, 0, 0, 1], [127, 0, 0, 2]]).await;

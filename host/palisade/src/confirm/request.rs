@@ -61,7 +61,7 @@ pub struct ConfirmationRequest {
     /// `None` in events, and for an input of more than 1 MiB.
     pub input: Option<Arc<str>>,
     /// The length of the input as canonical JSON text, in bytes.
-    pub input_bytes: u64,
+    pub input_bytes: u32,
     /// The paths that the call would change, as its input names them, relative to the workspace.
     /// They do not bound the call: a symbolic link can lead to another place of the workspace, and
     /// a tool of class `write` can change files that its input does not name.

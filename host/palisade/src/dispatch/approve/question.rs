@@ -50,7 +50,7 @@ pub(in crate::dispatch) async fn ask(
     let _waiting = enter_queue(pipeline.queue())?;
     let mut request = request(pipeline, &input, changes, valid_for)?;
     let mut input = compact(pipeline, input).await?;
-    request.input_bytes = input.text().len() as u64;
+    request.input_bytes = u32::try_from(input.text().len()).unwrap_or(u32::MAX);
     request.input = whole(&mut input);
     // The call that makes this one does not use up its time while a person thinks.
     let _paused = pipeline.requester.parent.as_ref().map(|parent| parent.clock.pause());

@@ -160,7 +160,7 @@ impl QuestionPage {
         Ok(Self {
             question: QuestionView::of(app, question).await,
             input: text,
-            input_bytes: request.input_bytes,
+            input_bytes: request.input_bytes.into(),
             // A request leaves out a very long input.
             input_truncated: truncated || text_is_missing,
             files: Some(files(app, request).await?),
