@@ -2,10 +2,12 @@
 
 use crate::{program, with_guest};
 use palisade_tests::World;
-use palisade_tests::guest::{CONTRACT_END, HOSTILE_ABUSE};
+use palisade_tests::guest::{CONTRACT_END, HOSTILE_ABUSE, LIMITS_OUTPUT};
 use palisade_tests::mcp::Client;
+use palisade_tests::program::finish;
 use serde_json::{Value, json};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 fn file(world: &World) -> PathBuf {
     world.home().join("events.jsonl")
@@ -103,6 +105,20 @@ fn events_waiting_for_a_pipe_use_little_memory() {
     let before = emit();
     let grown = (0..100).map(|_| emit()).last().unwrap().saturating_sub(before);
     assert!(grown < 64 << 10, "{grown} KiB");
+}
+
+#[test]
+fn unread_standard_error_holds_up_no_call() {
+    let world = World::new();
+    let words = ["call", "--verbose", "log", r#"{"bytes": 1048576}"#];
+    // Its standard error is a pipe that is read only at the end.
+    let mut child = with_guest(&world, LIMITS_OUTPUT, &words).start();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while child.try_wait().expect("its state is known").is_none() {
+        assert!(Instant::now() < deadline, "the call waits for its reader");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let _ = finish(child).exits_with(0);
 }
 
 #[test]

@@ -50,6 +50,26 @@ fn answer_over_http_lets_a_call_run_or_ends_it() {
 }
 
 #[test]
+fn input_that_is_too_long_to_be_shown_says_so() {
+    let world = World::new();
+    let api = served(&world, &[]);
+    let mut events = api.operator.events("/events");
+    let content = "\n".repeat(700_000);
+    let body =
+        json!({"id": "c1", "tool": "write_file", "input": {"path": "a.txt", "content": content}});
+    let call = api.client.begin_call("s1", &body);
+    let question = events.of_call("tool.confirmation_requested", "c1");
+    let id = question["request_id"].as_str().unwrap();
+    let page = api.operator.get(&format!("/confirmations/{id}")).message();
+    assert_eq!((&page["input"], &page["input_truncated"]), (&json!(null), &json!(true)), "{page}");
+    assert!(page["input_bytes"].as_u64() > Some(1_400_000), "{page}");
+    let note = page["files"][0]["note"].as_str().unwrap();
+    assert!(note.contains("too long to be compared"), "{note}");
+    assert_eq!(api.operator.decide(&question, "deny").status, 200);
+    assert_eq!(call.join().unwrap()["success"], false);
+}
+
+#[test]
 fn always_answers_for_the_tool_in_this_session_only() {
     let world = World::new();
     let api = served(&world, &[]);

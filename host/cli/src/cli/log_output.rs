@@ -1,5 +1,5 @@
-//! The output of a server's log. A client need not read standard error, and tools decide how much
-//! is logged, so a full pipe loses lines and never holds up the server.
+//! The output of logs. A client need not read standard error, and tools decide how much is logged,
+//! so a full pipe loses lines and holds up neither a server nor the end of a call.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Write};
@@ -16,13 +16,21 @@ pub(super) struct LossyOutput<F>(Arc<Mutex<State<F>>>);
 #[derive(Debug)]
 struct State<F> {
     output: F,
+    /// The wait for room, unless lines are being dropped already.
+    patience: Timespec,
     /// The number of lines that were dropped since the last one that was written.
     dropped: u64,
 }
 
 impl<F: AsFd + Write> LossyOutput<F> {
     pub(super) fn new(output: F) -> Self {
-        Self(Arc::new(Mutex::new(State { output, dropped: 0 })))
+        Self(Arc::new(Mutex::new(State { output, patience: Timespec::default(), dropped: 0 })))
+    }
+
+    /// Creates an output that waits for a slow reader, for a second at a time.
+    pub(super) fn patient(output: F) -> Self {
+        let patience = Timespec { tv_sec: 1, tv_nsec: 0 };
+        Self(Arc::new(Mutex::new(State { output, patience, dropped: 0 })))
     }
 }
 
@@ -35,8 +43,8 @@ impl<F> Clone for LossyOutput<F> {
 impl<F: AsFd + Write> State<F> {
     fn has_room(&self) -> bool {
         let mut fds = [PollFd::new(&self.output, PollFlags::OUT)];
-        let now = Timespec::default();
-        poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
+        let wait = if self.dropped == 0 { self.patience } else { Timespec::default() };
+        poll(&mut fds, Some(&wait)).is_ok_and(|ready| ready > 0)
     }
 
     /// Writes a line, or a part of a long one, if there is room for it.

@@ -71,6 +71,15 @@ pub(super) enum Detail {
     Verbose,
 }
 
+/// The program that runs the tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// One that asks at its terminal.
+    Call,
+    /// A server, which asks elsewhere.
+    Server,
+}
+
 /// What becomes of the text that a running tool emits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Emitted {
@@ -84,8 +93,8 @@ pub(super) enum Emitted {
 /// the question.
 pub(super) struct Watching {
     bar: ProgressBar,
-    /// The lines of a server, which waits for no reader of them.
-    served: Option<LossyOutput<Stderr>>,
+    output: LossyOutput<Stderr>,
+    place: Place,
     detail: Detail,
     emitted: Emitted,
     held: Mutex<Held>,
@@ -139,16 +148,16 @@ impl Watching {
         if let Ok(style) = ProgressStyle::with_template("{msg}") {
             bar.set_style(style);
         }
+        let output = LossyOutput::patient(io::stderr());
         let (held, seen) = (Mutex::default(), Mutex::default());
-        Self { bar, served: None, detail, emitted, held, seen }
+        Self { bar, output, place: Place::Call, detail, emitted, held, seen }
     }
 
     /// Shows the tools of a server: their lines, as far as standard error has room for them, and no
     /// bar, which would be drawn on the threads of calls.
     pub(super) fn served(detail: Detail) -> Self {
-        let bar = ProgressBar::hidden();
-        let served = Some(LossyOutput::new(io::stderr()));
-        Self { bar, served, ..Self::new(detail, Emitted::Shown) }
+        let (bar, output) = (ProgressBar::hidden(), LossyOutput::new(io::stderr()));
+        Self { bar, output, place: Place::Server, ..Self::new(detail, Emitted::Shown) }
     }
 
     /// Returns a failure message without the lines at its beginning that were shown as the tool's
@@ -191,11 +200,10 @@ impl Watching {
         match line {
             // Without a live view the result has it.
             Line::Output(_) if !shows() => {}
-            Line::Output(text) | Line::Log(text) => match self.served.clone() {
-                // Where the log cannot be written, nobody can be told.
-                Some(mut lossy) => drop(lossy.write_all(output::quoted(&text).as_bytes())),
-                None => self.bar.suspend(|| output::quote(&text)),
-            },
+            // Where a line cannot be written, nobody can be told.
+            Line::Output(text) | Line::Log(text) => self.bar.suspend(|| {
+                let _ = self.output.clone().write_all(output::quoted(&text).as_bytes());
+            }),
         }
     }
 
@@ -274,9 +282,8 @@ impl Subscriber for Watching {
                     elided(message, MAX_LINE)
                 )));
             }
-            // A server asks elsewhere.
-            Event::ConfirmationRequested(..) if self.served.is_none() => self.asks(),
-            Event::ConfirmationResolved(..) if self.served.is_none() => self.asks_no_more(),
+            Event::ConfirmationRequested(..) if self.place == Place::Call => self.asks(),
+            Event::ConfirmationResolved(..) if self.place == Place::Call => self.asks_no_more(),
             event if event.is_terminal() => self.bar.finish_and_clear(),
             _ => {}
         }

@@ -19,7 +19,7 @@ pub use error::PrecheckError;
 pub use feature::Feature;
 pub use foreign::Foreign;
 
-use instances::Instances;
+use instances::{CoreCost, Instances};
 use tally::Tally;
 use types::Scopes;
 use wasmparser::{
@@ -39,7 +39,7 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), PrecheckError> {
         tally: Tally::default(),
         scopes: Scopes::default(),
         open: Vec::new(),
-        most_data: 0,
+        most: CoreCost::default(),
     };
     Parser::new(0).parse_all(bytes).try_for_each(|payload| walk.take(&payload?))
 }
@@ -47,9 +47,9 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), PrecheckError> {
 /// A component or core module that the walk has entered and not left.
 enum Open {
     Component(Instances),
-    /// A core module, with the data of each of its instances so far, in bytes. It cannot contain
-    /// another definition.
-    Module(u64),
+    /// A core module, with the cost of each of its instances so far. It cannot contain another
+    /// definition.
+    Module(CoreCost),
 }
 
 struct Walk<'a> {
@@ -57,8 +57,8 @@ struct Walk<'a> {
     tally: Tally,
     scopes: Scopes,
     open: Vec<Open>,
-    /// The most data that an instance of any core module has, in bytes.
-    most_data: u64,
+    /// The most that an instance of any core module costs.
+    most: CoreCost,
 }
 
 impl Walk<'_> {
@@ -74,8 +74,8 @@ impl Walk<'_> {
                 Err(PrecheckError::UnknownSection { id: *id, at: range.start })
             }
             payload => match self.open.last_mut() {
-                Some(Open::Module(data)) => {
-                    *data = data.saturating_add(module::instance_data(payload));
+                Some(Open::Module(cost)) => {
+                    *cost = cost.plus(module::core_cost(payload));
                     module::take(payload, &mut self.tally)
                 }
                 _ => self.part(payload),
@@ -85,7 +85,7 @@ impl Walk<'_> {
 
     fn enter(&mut self, encoding: Encoding) -> Result<(), PrecheckError> {
         if encoding == Encoding::Module {
-            self.open.push(Open::Module(0));
+            self.open.push(Open::Module(CoreCost::default()));
             return self.tally.add(Cap::Modules, 1usize);
         }
         self.open.push(Open::Component(Instances::default()));
@@ -97,9 +97,9 @@ impl Walk<'_> {
     fn leave(&mut self) -> Result<(), PrecheckError> {
         let done = match self.open.pop() {
             Some(Open::Component(done)) => done,
-            Some(Open::Module(data)) => {
-                self.most_data = self.most_data.max(data);
-                self.instances()?.push_module(Some(data));
+            Some(Open::Module(cost)) => {
+                self.most = self.most.max(cost);
+                self.instances()?.push_module(Some(cost));
                 return Ok(());
             }
             None => return Ok(()),
@@ -149,9 +149,9 @@ impl Walk<'_> {
                     .try_for_each(|function| feature_check::canonical(&function?))
             }
             Payload::InstanceSection(section) => {
-                let most_data = self.most_data;
+                let most = self.most;
                 section.clone().into_iter().try_for_each(|instance| {
-                    self.instances()?.core(&instance?, most_data);
+                    self.instances()?.core(&instance?, most);
                     Ok(())
                 })
             }

@@ -74,6 +74,11 @@ pub(crate) const NAME: u64 = 64 << 10;
 /// of each instance. The pool refuses more, and instances without the pool are judged alike.
 pub(crate) const INSTANCE_DATA: u64 = limits::INSTANCE_DATA as u64;
 
+/// Memories and tables of all core instances of a call, as many as the pool provides for one.
+/// Instances without the pool are judged alike.
+pub(crate) const ALL_MEMORIES: u64 = limits::MEMORIES as u64;
+pub(crate) const ALL_TABLES: u64 = limits::TABLES as u64;
+
 /// A quantity that the pre-compilation check counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -126,10 +131,14 @@ pub enum Cap {
     Name,
     /// Bytes of the data of all core instances.
     InstanceData,
+    /// Memories of all core instances.
+    AllMemories,
+    /// Tables of all core instances.
+    AllTables,
 }
 
 impl Cap {
-    pub(super) const COUNT: usize = Self::InstanceData as usize + 1;
+    pub(super) const COUNT: usize = Self::AllTables as usize + 1;
 
     /// Returns the largest accepted number.
     #[must_use]
@@ -178,6 +187,12 @@ impl Cap {
                 INSTANCE_DATA,
                 "bytes of globals and imports, those inside of instantiated components multiplied out",
             ),
+            Self::AllMemories => {
+                (ALL_MEMORIES, "memories, those inside of instantiated components multiplied out")
+            }
+            Self::AllTables => {
+                (ALL_TABLES, "tables, those inside of instantiated components multiplied out")
+            }
             Self::CustomSections => {
                 (CUSTOM, "bytes of custom sections (`wasm-tools strip` removes them)")
             }

@@ -10,8 +10,7 @@ use wasmparser::{ComponentInstance, Instance};
 pub(super) struct Cost {
     instances: u64,
     parts: u64,
-    /// The engine's data of core instances, in bytes.
-    data: u64,
+    core: CoreCost,
 }
 
 impl Cost {
@@ -19,7 +18,35 @@ impl Cost {
         Self {
             instances: self.instances.saturating_add(other.instances),
             parts: self.parts.saturating_add(other.parts),
+            core: self.core.plus(other.core),
+        }
+    }
+}
+
+/// What the engine makes for instances of core modules.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct CoreCost {
+    /// The engine's data, in bytes.
+    pub(super) data: u64,
+    pub(super) memories: u64,
+    pub(super) tables: u64,
+}
+
+impl CoreCost {
+    pub(super) fn plus(self, other: Self) -> Self {
+        Self {
             data: self.data.saturating_add(other.data),
+            memories: self.memories.saturating_add(other.memories),
+            tables: self.tables.saturating_add(other.tables),
+        }
+    }
+
+    /// Returns the greater of each quantity.
+    pub(super) fn max(self, other: Self) -> Self {
+        Self {
+            data: self.data.max(other.data),
+            memories: self.memories.max(other.memories),
+            tables: self.tables.max(other.tables),
         }
     }
 }
@@ -31,8 +58,8 @@ pub(super) struct Instances {
     own: Cost,
     /// The component index space; `None` for a component that comes from outside.
     components: Vec<Option<Cost>>,
-    /// The core module index space: the data of each instance, in bytes.
-    modules: Vec<Option<u64>>,
+    /// The core module index space: the cost of each instance.
+    modules: Vec<Option<CoreCost>>,
 }
 
 impl Instances {
@@ -41,13 +68,13 @@ impl Instances {
         self.own = self.own.plus(Cost { parts: parts.into(), ..Cost::default() });
     }
 
-    /// Adds an instance of a core module. One that comes from outside has at most the data of the
-    /// module with the most data in the whole file.
-    pub(super) fn core(&mut self, instance: &Instance<'_>, most_data: u64) {
+    /// Adds an instance of a core module. One that comes from outside costs at most what any module
+    /// in the whole file does.
+    pub(super) fn core(&mut self, instance: &Instance<'_>, most: CoreCost) {
         self.own = self.own.plus(match instance {
             Instance::Instantiate { module_index, args } => {
-                let data = self.module(*module_index).unwrap_or(most_data);
-                Cost { instances: 1, parts: 1 + args.len() as u64, data }
+                let core = self.module(*module_index).unwrap_or(most);
+                Cost { instances: 1, parts: 1 + args.len() as u64, core }
             }
             // A bundle of exports is a list of names and does not exist at run time.
             Instance::FromExports(exports) => {
@@ -56,14 +83,14 @@ impl Instances {
         });
     }
 
-    /// Adds a core module with the data of each of its instances, in bytes, or `None` for one that
-    /// comes from outside.
-    pub(super) fn push_module(&mut self, data: Option<u64>) {
-        self.modules.push(data);
+    /// Adds a core module with the cost of each of its instances, or `None` for one that comes from
+    /// outside.
+    pub(super) fn push_module(&mut self, cost: Option<CoreCost>) {
+        self.modules.push(cost);
     }
 
-    /// Returns the data of each instance of a core module.
-    pub(super) fn module(&self, index: u32) -> Option<u64> {
+    /// Returns the cost of each instance of a core module.
+    pub(super) fn module(&self, index: u32) -> Option<CoreCost> {
         self.modules.get(index as usize).copied().flatten()
     }
 
@@ -77,7 +104,7 @@ impl Instances {
             }
             ComponentInstance::Instantiate { component_index, args } => {
                 let inside = self.get(*component_index).ok_or(PrecheckError::ForeignComponent)?;
-                inside.plus(Cost { instances: 1, parts: 1 + args.len() as u64, data: 0 })
+                inside.plus(Cost { instances: 1, parts: 1 + args.len() as u64, ..Cost::default() })
             }
         };
         self.own = self.own.plus(cost);
@@ -112,6 +139,8 @@ impl Instances {
     pub(super) fn check(&self) -> Result<(), PrecheckError> {
         Cap::Instances.check(self.own.instances)?;
         Cap::Parts.check(self.own.parts)?;
-        Cap::InstanceData.check(self.own.data)
+        Cap::InstanceData.check(self.own.core.data)?;
+        Cap::AllMemories.check(self.own.core.memories)?;
+        Cap::AllTables.check(self.own.core.tables)
     }
 }

@@ -5,6 +5,7 @@ use super::cap::Cap;
 use super::error::PrecheckError;
 use super::feature::Feature;
 use super::feature_check;
+use super::instances::CoreCost;
 use super::tally::Tally;
 use wasmparser::{
     CompositeInnerType, CoreType, CustomSectionReader, Element, ElementItems, ElementKind,
@@ -105,14 +106,20 @@ fn external(ty: TypeRef) -> Result<(), PrecheckError> {
     }
 }
 
-/// Returns the least data that the engine has of a section in each instance, in bytes.
-pub(super) fn instance_data(payload: &Payload<'_>) -> u64 {
-    let items = match payload {
-        Payload::ImportSection(section) => section.count(),
-        Payload::GlobalSection(section) => section.count(),
-        _ => 0,
-    };
-    16 * u64::from(items)
+/// Returns what the engine makes at least of a section in each instance.
+pub(super) fn core_cost(payload: &Payload<'_>) -> CoreCost {
+    let data = |items: u32| CoreCost { data: 16 * u64::from(items), ..CoreCost::default() };
+    match payload {
+        Payload::ImportSection(section) => data(section.count()),
+        Payload::GlobalSection(section) => data(section.count()),
+        Payload::MemorySection(section) => {
+            CoreCost { memories: section.count().into(), ..CoreCost::default() }
+        }
+        Payload::TableSection(section) => {
+            CoreCost { tables: section.count().into(), ..CoreCost::default() }
+        }
+        _ => CoreCost::default(),
+    }
 }
 
 /// Checks the names of functions and modules that the engine keeps. It ignores the rest of a

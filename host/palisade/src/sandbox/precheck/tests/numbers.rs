@@ -295,6 +295,21 @@ fn globals_and_imports_are_multiplied_out_by_instances() {
 }
 
 #[test]
+fn memories_and_tables_are_multiplied_out_by_instances() {
+    let of = |part: &str, instances: u64| {
+        let instances = "(core instance (instantiate $m))".repeat(instances as usize);
+        let inner = format!("(component $c (alias outer 1 0 (core module $m)) {instances})");
+        format!("(component (core module {part}) {inner} (instance (instantiate $c)))")
+    };
+    let memory = |instances| of("(memory 0)", instances);
+    assert_eq!(text(&memory(cap::ALL_MEMORIES)), Ok(()));
+    assert_eq!(too_many(Cap::AllMemories, &memory(cap::ALL_MEMORIES + 1)), cap::ALL_MEMORIES + 1);
+    let tables = |instances| of("(table 0 funcref) (table 0 funcref)", instances);
+    assert_eq!(text(&tables(cap::ALL_TABLES / 2)), Ok(()));
+    assert_eq!(too_many(Cap::AllTables, &tables(cap::ALL_TABLES / 2 + 1)), cap::ALL_TABLES + 2);
+}
+
+#[test]
 fn custom_sections_count_by_bytes() {
     let with = |data: usize| {
         let mut bytes = b"\0asm\x0d\0\x01\0".to_vec();
