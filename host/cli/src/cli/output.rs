@@ -73,7 +73,7 @@ fn write_json(out: impl io::Write, value: &impl Serialize) -> io::Result<()> {
 /// Prints a line on standard error, with control characters escaped for terminals, and broken at
 /// the width of one. Ignores write errors, because there is nowhere to report them.
 pub(super) fn note(line: &str) {
-    tell(&indented(line, 0, columns(io::stderr())));
+    tell(&indented(line, 0, columns(io::stderr()), flowing));
 }
 
 /// Writes a line to standard error at once, so that no reader sees a part of it.
@@ -110,7 +110,7 @@ pub(super) fn quote(line: &str) {
 
 /// Returns what [`quote`] prints.
 pub(super) fn quoted(line: &str) -> String {
-    indented(&format!("{INDENT}{line}"), 0, columns(io::stderr())) + "\n"
+    indented(&format!("{INDENT}{line}"), 0, columns(io::stderr()), fitted) + "\n"
 }
 
 /// Prints a command on a line of its own, whole, so that it can be copied.
@@ -120,19 +120,32 @@ pub(super) fn command(line: &str) {
 
 /// Prints a line on standard error behind a highlighted label.
 pub(super) fn problem(label: &str, line: &str) {
+    labelled(label, line, flowing);
+}
+
+/// Prints the error of a call as [`problem`] does. It may quote a tool, so that each line of it is
+/// broken where the terminal would break it.
+pub(super) fn call_problem(label: &str, line: &str) {
+    labelled(label, line, fitted);
+}
+
+fn labelled(label: &str, line: &str, broken: Broken) {
     let label = elided(label, MAX_LABEL);
-    let line = indented(line, width(&label) + 1, columns(io::stderr()));
+    let line = indented(line, width(&label) + 1, columns(io::stderr()), broken);
     let between = if line.starts_with('\n') { "" } else { " " };
     tell(&format!("{}{between}{line}", style::error(&label)));
 }
 
+/// Breaks a line at the columns of its first piece and of the others.
+type Broken = fn(&str, usize, usize) -> Vec<String>;
+
 /// Escapes text, breaks its lines and indents all but the first one, so that text of a plugin
 /// cannot imitate a line of the program. `taken` columns of the first line are taken.
-fn indented(text: &str, taken: usize, room: usize) -> String {
+fn indented(text: &str, taken: usize, room: usize, broken: Broken) -> String {
     let rest = room.saturating_sub(INDENT.len());
     let text = visible(text.trim_end());
     let lines = text.split('\n').enumerate().flat_map(|(index, line)| {
-        fitted(line, if index == 0 { room.saturating_sub(taken) } else { rest }, rest)
+        broken(line, if index == 0 { room.saturating_sub(taken) } else { rest }, rest)
     });
     lines.collect::<Vec<_>>().join(&format!("\n{INDENT}"))
 }
@@ -251,12 +264,12 @@ mod tests {
     #[test]
     fn continuation_lines_are_indented() {
         let text = "x\nerror: host broken\n\tz\n";
-        assert_eq!(indented(text, 0, usize::MAX), "x\n  error: host broken\n  \tz");
-        assert_eq!(indented(text, 9, 13), "x\n  error: host\n  broken\n          z");
-        assert_eq!(indented("one two three", 7, 13), "one\n  two three");
+        assert_eq!(indented(text, 0, usize::MAX, fitted), "x\n  error: host broken\n  \tz");
+        assert_eq!(indented(text, 9, 13, fitted), "x\n  error: host\n  broken\n          z");
+        assert_eq!(indented("one two three", 7, 13, flowing), "one\n  two three");
         // No text of others is broken by the terminal, which would go on at the left edge.
         for long in ["`0123 5678 012`", "0123\u{a0}5678\u{a0}012", "0\t1\t2"] {
-            let text = indented(&format!("it says {long}"), 0, 13);
+            let text = indented(&format!("it says {long}"), 0, 13, fitted);
             assert!(text.lines().all(|line| width(line) <= 13 && !line.contains('\t')), "{text}");
             assert!(text.lines().skip(1).all(|line| line.starts_with(INDENT)), "{text}");
         }

@@ -145,6 +145,9 @@ fn is_ignorable(c: char) -> bool {
 /// The maximum length of a name in a message, in characters.
 const SHOWN: usize = 256;
 
+/// The length of the shortest mark in place of the middle of a name, in characters.
+const MARK: usize = 18;
+
 /// Shows a name on one line: escapes the characters that would hide or reorder text, and replaces
 /// the middle of a long name by a count.
 pub(crate) fn shown(name: &str) -> String {
@@ -158,7 +161,7 @@ pub(crate) fn shown(name: &str) -> String {
         }
     }
     let count = line.chars().count();
-    if count <= SHOWN {
+    if count <= SHOWN + MARK {
         return line;
     }
     let head: String = line.chars().take(SHOWN / 2).collect();
@@ -345,7 +348,8 @@ mod tests {
             "a\nb\tc",
             "a\u{1b}[2J\u{200b}\u{2028}",
             &long,
-            &"x".repeat(257),
+            &"x".repeat(SHOWN + MARK),
+            &"x".repeat(SHOWN + MARK + 1),
         ] {
             assert_eq!(shown(name), elided(name), "{name:?}");
         }

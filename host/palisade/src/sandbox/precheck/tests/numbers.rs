@@ -94,10 +94,9 @@ fn uninstantiated_component_counts_nothing() {
 #[test]
 fn parts_are_multiplied_like_instances() {
     let exports = |count: usize| -> String {
-        let bundle: String =
-            (0..10_000).map(|n| format!("(export \"e{n}\" (memory $x))")).collect();
+        let bundle: String = (0..10_000).map(|n| format!("(export \"e{n}\" (func $x))")).collect();
         let inner = format!(
-            "(component $c (core module $m (memory (export \"m\") 1)) (core instance $i (instantiate $m)) (alias core export $i \"m\" (core memory $x)) {})",
+            "(component $c (core module $m (func (export \"m\"))) (core instance $i (instantiate $m)) (alias core export $i \"m\" (core func $x)) {})",
             format!("(core instance {bundle})").repeat(2)
         );
         format!("(component {inner} {})", "(instance (instantiate $c))".repeat(count))
