@@ -207,8 +207,8 @@ impl Http {
         format!("http://{}", self.listener.reachable())
     }
 
-    /// Returns the origin under which a browser should open the operator's pages: on loopback a name
-    /// below `localhost` that no other server has had.
+    /// Returns the origin under which a browser should open the operator's pages: on loopback a
+    /// name below `localhost` that no other server has had.
     #[must_use]
     pub fn console_origin(&self) -> String {
         self.listener.console_origin().unwrap_or_else(|| self.origin())

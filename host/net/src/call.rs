@@ -18,7 +18,8 @@ use wasmtime_wasi_http::{
     DEFAULT_FORBIDDEN_HEADERS, Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpHooks,
 };
 
-/// The header that says where a body ends, which a server could read under another spelling as well.
+/// The header that says where a body ends, which a server could read under another spelling as
+/// well.
 const CONTENT_LENGTH: &str = "content-length";
 
 /// The data of one call: the context of `wasi:http`, and the hooks. The default has no network.

@@ -7,11 +7,12 @@ const MIB: u64 = 1 << 20;
 
 /// Requests of one call that are under way at once. A page and its parts need a handful.
 pub const CONNECTIONS_OF_CALL: usize = 8;
-/// Connections of the process, in which each plugin and each caller has a share. Each also takes one
-/// of the descriptors that guests may hold.
+/// Connections of the process, in which each plugin and each caller has a share. Each also takes
+/// one of the descriptors that guests may hold.
 pub const CONNECTIONS: u64 = 256;
 /// Names that are looked up at once for plugins, in which each plugin and each caller has a share.
-/// Each takes a thread and a descriptor until the system answers, which no end of a request hastens.
+/// Each takes a thread and a descriptor until the system answers, which no end of a request
+/// hastens.
 pub const LOOKUPS: u64 = 16;
 /// The memory that a connection may take, in bytes: its read buffer, the piece on its way to the
 /// guest, and the buffers of TLS. It counts towards the memory of the call.

@@ -228,8 +228,8 @@ pub fn toml_key(name: &str) -> Cow<'_, str> {
 /// and with spaces in place of line breaks and tabs, so that it stays within its line.
 ///
 /// An id that has to be changed ends with a hash of the original, so that it stays different from
-/// others. A result is not changed again. `.` and `..` are changed as well: a URL with such a segment
-/// names another resource.
+/// others. A result is not changed again. `.` and `..` are changed as well: a URL with such a
+/// segment names another resource.
 #[must_use]
 pub fn sanitize_id(id: &str) -> String {
     let shown = visible(cut(id, MAX_ID)).replace(['\n', '\t'], " ");

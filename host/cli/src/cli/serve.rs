@@ -62,8 +62,8 @@ impl Way {
         }
     }
 
-    /// Returns the name of the console, for refusals. A model reads them, and with a shell of its own
-    /// it could run a command that makes it the operator.
+    /// Returns the name of the console, for refusals. A model reads them, and with a shell of its
+    /// own it could run a command that makes it the operator.
     fn console(&self) -> String {
         match self {
             Self::Lines(None) => "`palisade serve --console`".to_owned(),

@@ -116,8 +116,9 @@ pub(super) fn flowing(line: &str, first: usize, rest: usize) -> Vec<String> {
     pieces.iter().map(|piece| piece.trim_end().to_owned()).collect()
 }
 
-/// Breaks a line as [`flowing`] does, and also within a word that is longer than a piece: a terminal
-/// would break it at the left edge. For sentences of the program that quote text of others.
+/// Breaks a line as [`flowing`] does, and also within a word that is longer than a piece: a
+/// terminal would break it at the left edge. For sentences of the program that quote text of
+/// others.
 pub(super) fn fitted(line: &str, first: usize, rest: usize) -> Vec<String> {
     if rest >= UNBOUNDED {
         return vec![line.to_owned()];

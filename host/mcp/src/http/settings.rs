@@ -133,10 +133,11 @@ impl Settings {
         AllowedHosts::new(bound, &hosts, &origins)
     }
 
-    /// Returns the host of the console, with its port: a name below `localhost`, which browsers lead
-    /// to this machine. Another server that has had the same port may have left a service worker or
-    /// a cached script in the browser. They hold for one host, and no other server knows this one.
-    /// The name follows from the operator's token, since a login outlasts a restart with it.
+    /// Returns the host of the console, with its port: a name below `localhost`, which browsers
+    /// lead to this machine. Another server that has had the same port may have left a service
+    /// worker or a cached script in the browser. They hold for one host, and no other server knows
+    /// this one. The name follows from the operator's token, since a login outlasts a restart with
+    /// it.
     pub(super) fn console_host(&self, bound: SocketAddr) -> Option<String> {
         let (ip, operator) = (bound.ip(), self.operator?);
         let key = blake3::derive_key("palisade: the host of the console", operator.0.as_bytes());

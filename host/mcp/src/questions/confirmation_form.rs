@@ -48,8 +48,8 @@ pub(crate) fn confirmation_form(
     })
 }
 
-/// Interprets the result of the form. Anything but an explicit approval is a denial, or no answer if
-/// the form was closed.
+/// Interprets the result of the form. Anything but an explicit approval is a denial, or no answer
+/// if the form was closed.
 pub(crate) fn interpret(result: &ElicitResult, session_answer: SessionAnswer) -> Answer {
     let decision =
         result.content.as_ref().and_then(|content| content.get(FIELD)).and_then(Value::as_str);

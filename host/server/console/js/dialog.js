@@ -1,8 +1,8 @@
 // The dialog that asks: one question at a time, nothing allowed by accident.
 //
 // It opens with the focus on its title, so that a stray Enter or Space does nothing, and takes no
-// "allow" in its first second, nor in the first one of its window in front: another page could lay a
-// window over it and take that away between two clicks. The keys a, s and d move the focus alone.
+// "allow" in its first second, nor in the first one of its window in front: another page could lay
+// a window over it and take that away between two clicks. The keys a, s and d move the focus alone.
 
 import { announce } from './announce.js';
 import { fillDialog, isTyping, questionParts, wrapTab } from './dialog-parts.js';

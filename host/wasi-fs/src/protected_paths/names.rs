@@ -124,7 +124,8 @@ pub(super) fn is_same(one: &std::ffi::OsStr, other: &std::ffi::OsStr) -> bool {
 }
 
 /// Folds the case of a name: to lower case, to upper case, and to lower case again. One pass is not
-/// enough: some capital letters have two lower-case forms, and only the first pass makes `ß` of `ẞ`.
+/// enough: some capital letters have two lower-case forms, and only the first pass makes `ß` of
+/// `ẞ`.
 pub(crate) fn folded(name: &str) -> String {
     let small = name.chars().filter(|c| !is_ignorable(*c)).flat_map(char::to_lowercase);
     small.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()

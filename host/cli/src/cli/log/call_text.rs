@@ -81,7 +81,8 @@ pub(super) fn call_page(page: &CallPage, columns: usize) -> String {
     text
 }
 
-/// Returns a fact. Text of others may have lines of its own, which stay behind those of the program.
+/// Returns a fact. Text of others may have lines of its own, which stay behind those of the
+/// program.
 fn fact(key: &str, value: &str, columns: usize) -> String {
     let begin = format!("  {key}:");
     let value = visible(value);

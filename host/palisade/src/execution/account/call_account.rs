@@ -40,8 +40,8 @@ struct Inner {
     /// What the tool may hold beyond the limit that the account was created with, because its
     /// plugin has a limit of its own.
     more: AtomicU64,
-    /// The memory that the call and the calls that it makes take as a whole, in bytes: counted stacks,
-    /// and what is behind the handles of powers.
+    /// The memory that the call and the calls that it makes take as a whole, in bytes: counted
+    /// stacks, and what is behind the handles of powers.
     whole: AtomicU64,
     /// The account of the call that makes this one. It counts what this one counts, in place of the
     /// process and its shares.

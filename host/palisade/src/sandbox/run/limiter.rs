@@ -47,8 +47,8 @@ impl Limiter {
         }
     }
 
-    /// Reserves memory that the call takes as a whole, in bytes: its large stack, if it has one, and
-    /// what is behind the handles of its powers.
+    /// Reserves memory that the call takes as a whole, in bytes: its large stack, if it has one,
+    /// and what is behind the handles of its powers.
     pub(crate) fn with_whole(mut self, bytes: u64) -> Result<Self, Exhausted> {
         if bytes > 0 {
             self.charge.account().allow_whole(bytes);
