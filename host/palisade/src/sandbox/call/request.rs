@@ -36,7 +36,7 @@ pub(super) async fn send(
         let completions = guest
             .call_complete(&mut *store, text("prompt"), text("argument"), text("so_far"))
             .await?;
-        return Ok(Ok(output(vec![json_list(&completions)], "")));
+        return Ok(Ok(output(vec![json_list(completions)], "")));
     }
     let arguments = input["arguments"].as_object().into_iter().flatten();
     let arguments: Vec<(String, String)> = arguments
@@ -48,7 +48,7 @@ pub(super) async fn send(
 
 /// Converts texts to a list in JSON. One that is longer than a result is not built, since each
 /// character can take six times its length: its place takes a block that is refused for its length.
-fn json_list(texts: &[String]) -> Content {
+fn json_list(texts: Vec<String>) -> Content {
     let length = |byte: u8| match byte {
         0..0x20 => r"\u0000".len(),
         b'"' | b'\\' => 2,
@@ -56,7 +56,7 @@ fn json_list(texts: &[String]) -> Content {
     };
     let lengths = texts.iter().map(|text| text.bytes().map(length).sum::<usize>() + "\"\",".len());
     match lengths.sum::<usize>() {
-        0..=MOST_JSON => Content::Json(Value::from(texts.to_vec()).to_string()),
+        0..=MOST_JSON => Content::Json(Value::from(texts).to_string()),
         _ => Content::Text(" ".repeat(MOST_JSON + 1)),
     }
 }
@@ -128,9 +128,9 @@ mod tests {
     #[test]
     fn list_that_is_too_long_in_json_is_not_built() {
         let texts = |letter: &str| vec![letter.repeat(MOST_JSON / 3), "b".to_owned()];
-        assert!(matches!(json_list(&texts("a")), Content::Json(list) if list.len() < MOST_JSON));
+        assert!(matches!(json_list(texts("a")), Content::Json(list) if list.len() < MOST_JSON));
         for long in ["\u{1b}", "\\\\"] {
-            let Content::Text(text) = json_list(&texts(long)) else { panic!("{long:?} is built") };
+            let Content::Text(text) = json_list(texts(long)) else { panic!("{long:?} is built") };
             assert_eq!(text.len(), MOST_JSON + 1);
         }
     }
