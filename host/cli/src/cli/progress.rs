@@ -200,7 +200,7 @@ impl Watching {
         match line {
             // Without a live view the result has it.
             Line::Output(_) if !shows() => {}
-            // Where a line cannot be written, nobody can be told.
+            // A failed write to standard error cannot be reported anywhere else.
             Line::Output(text) | Line::Log(text) => self.bar.suspend(|| {
                 let _ = self.output.clone().write_all(output::quoted(&text).as_bytes());
             }),

@@ -82,7 +82,8 @@ impl Listener {
         AllowedHosts::new(self.bound, &self.settings.hosts, &self.settings.origins).names()
     }
 
-    /// Returns the origin of the operator's pages, if the operator has one that nobody else knows.
+    /// Returns the origin of the console under its own host name, or `None` if the server has no
+    /// operator or is bound to an address of the network.
     pub(crate) fn console_origin(&self) -> Option<String> {
         self.settings.console_host(self.bound).map(|host| format!("http://{host}"))
     }

@@ -10,7 +10,8 @@ use std::net::SocketAddr;
 const MOST: usize = 64;
 /// The length of a token in bytes. Shorter tokens could be guessed.
 const LENGTH: std::ops::RangeInclusive<usize> = 16..=1024;
-/// The letters of the console's host, each with four bits that nobody else knows.
+/// The length of the console's host name in hexadecimal digits: 128 bits, so that no other server
+/// can guess it.
 const NAME: usize = 32;
 /// The maximum number of characters of a value quoted in an error.
 const SHOWN: usize = 80;
