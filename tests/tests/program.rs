@@ -57,6 +57,8 @@ mod results;
 mod robustness;
 #[path = "program/terminal.rs"]
 mod terminal;
+#[path = "program/threads.rs"]
+mod threads;
 #[path = "program/tool_lists.rs"]
 mod tool_lists;
 #[path = "program/verbs.rs"]

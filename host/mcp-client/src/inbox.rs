@@ -3,7 +3,7 @@
 
 use crate::handler::Handler;
 use crate::{runtime, surrogates};
-use palisade::internal::{address_space_limit, fits_address_space};
+use palisade::internal::{address_space_limit, fits_address_space, run_blocking};
 use palisade::tool::json::{JsonBounds, JsonError, parse_bounded};
 use rmcp::RoleClient;
 use rmcp::model::{ErrorData, JsonRpcMessage, RequestId, ServerNotification, ServerRequest};
@@ -160,7 +160,7 @@ impl Inbox {
             }
             let fault = inbox.fault.clone();
             let turn = LONG_MESSAGES.acquire().await.ok();
-            let taken = tokio::task::spawn_blocking(move || {
+            let taken = run_blocking(move || {
                 // Held until the message is read, even if the connection has dropped the future.
                 let _turn = turn;
                 inbox.take_here(&text, place)

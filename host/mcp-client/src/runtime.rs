@@ -1,11 +1,12 @@
 //! The runtime of the connections: one thread, apart from the runtimes of the callers, since a
 //! connection outlives the call that opens it. All of them end together with the process.
 
+use palisade::internal::runtime_of;
 use std::future::Future;
 use std::io;
 use std::sync::{Condvar, LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -62,12 +63,7 @@ impl Drop for RunningProgram {
 pub(crate) fn spawn<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
-    static RUNTIME: OnceLock<Option<Runtime>> = OnceLock::new();
-    let start = || {
-        let name = "palisade-mcp-client";
-        Builder::new_multi_thread().worker_threads(1).thread_name(name).enable_all().build().ok()
-    };
-    let runtime = RUNTIME.get_or_init(start).as_ref();
-    let runtime = runtime.ok_or_else(|| io::Error::other("no thread for MCP servers"))?;
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    let runtime = runtime_of(&RUNTIME, "palisade-mcp-client")?;
     Ok(runtime.spawn(work))
 }

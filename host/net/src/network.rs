@@ -4,12 +4,12 @@
 use crate::limits;
 use crate::resolve::{Resolver, SystemResolver};
 use crate::tls::tls;
-use palisade::internal::Pool;
+use palisade::internal::{Pool, runtime_of};
 use rustls::pki_types::CertificateDer;
 use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, OnceLock};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 
@@ -24,7 +24,7 @@ struct Shared {
     tls: OnceLock<Result<TlsConnector, String>>,
     /// The threads of calls may have a runtime without input and output, so that connections have
     /// one of their own.
-    runtime: OnceLock<Result<Runtime, String>>,
+    runtime: OnceLock<Runtime>,
     places: Pool,
     lookups: Pool,
 }
@@ -93,22 +93,16 @@ impl Network {
         &self,
         task: impl Future<Output = T> + Send + 'static,
     ) -> Result<Task<T>, NetworkError> {
-        let runtime = self.0.runtime.get_or_init(|| {
-            let mut runtime = Builder::new_multi_thread();
-            let runtime = runtime.worker_threads(1).thread_name("palisade-net").enable_all();
-            runtime.build().map_err(|error| error.to_string())
-        });
-        match runtime {
-            Ok(runtime) => Ok(Task(runtime.spawn(task))),
-            Err(error) => Err(NetworkError::Thread(error.clone())),
-        }
+        let runtime = runtime_of(&self.0.runtime, "palisade-net");
+        let runtime = runtime.map_err(|error| NetworkError::Thread(error.to_string()))?;
+        Ok(Task(runtime.spawn(task)))
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
         // A runtime must not be dropped where blocking is forbidden.
-        if let Some(Ok(runtime)) = self.runtime.take() {
+        if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }

@@ -8,9 +8,10 @@ mod hosts;
 pub use hickory::NameServer;
 
 use palisade::BoxFuture;
+use palisade::internal::run_blocking;
 use std::fmt;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, ToSocketAddrs as _};
 
 /// A resolver of DNS names.
 pub trait Resolver: fmt::Debug + Send + Sync {
@@ -30,12 +31,14 @@ impl Resolver for SystemResolver {
             // `getaddrinfo` finds a name in the hosts file without a final dot only.
             let whole = if name.contains('.') { format!("{name}.") } else { name.to_owned() };
             let named = name.to_owned();
-            let found = tokio::task::spawn_blocking(move || hosts::addresses(&named)).await?;
-            if !found.is_empty() {
-                return Ok(found);
-            }
-            let found = tokio::net::lookup_host((whole, 0)).await?;
-            Ok(found.map(|address| address.ip()).collect())
+            let look_up = move || {
+                let found = hosts::addresses(&named);
+                if !found.is_empty() {
+                    return Ok(found);
+                }
+                Ok((whole, 0).to_socket_addrs()?.map(|address| address.ip()).collect())
+            };
+            run_blocking(look_up).await?
         })
     }
 }

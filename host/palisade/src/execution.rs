@@ -2,6 +2,7 @@
 //! of a call, and the resources that calls share.
 
 pub(crate) mod account;
+pub(crate) mod blocking;
 pub(crate) mod box_future;
 mod call_queue;
 pub(crate) mod catch_panic;
@@ -17,6 +18,7 @@ pub(crate) mod offload;
 pub(crate) mod output;
 pub(crate) mod owner;
 mod report;
+pub(crate) mod runtime;
 pub(crate) mod session_shares;
 pub(crate) mod share;
 pub(crate) mod thread_pool;

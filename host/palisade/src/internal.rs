@@ -9,6 +9,7 @@ pub use crate::execution::account::{
     Account, CallBudget, Charge, ClientShares, MemoryLimits, Owed, address_space_limit,
     fits_address_space,
 };
+pub use crate::execution::blocking::{BlockingError, run_blocking};
 pub use crate::execution::catch_panic::catch_panic;
 pub use crate::execution::inherited::{
     closes as closing_redirections, inherited as inherited_descriptors, without_inherited,
@@ -18,6 +19,7 @@ pub use crate::execution::owner::{
     answer_turns, client_shares, expect_one_call, guest_descriptors, input_turns_of,
     input_turns_within,
 };
+pub use crate::execution::runtime::{multi_thread_runtime, runtime_of};
 pub use crate::execution::share::{Full, Grant, Pool, Share};
 pub use crate::execution::{NESTED_CALLS, ToolTime};
 pub use crate::host::cache::{default_cache, is_unwritable, open_cache};

@@ -20,6 +20,7 @@ use crate::launch::LaunchRequest;
 use crate::process::{
     CommandSpec, ExitNotifier, ExitStatus, HostStreams, KillHandle, RunningCommand, StartSender,
 };
+use crate::start_error::StartError;
 use crate::{ShellHelper, environment};
 use palisade::ErrorKind;
 use palisade::internal::without_inherited;
@@ -111,11 +112,12 @@ fn spawn(
     let mut command = without_inherited(&program.program, arguments);
     command.env_clear().current_dir(environment::working_directory(&spec.workspace));
     command.stdin(OwnedFd::from(helper_end)).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().map_err(|error| {
-        ErrorKind::internal(format!(
+    command.spawn().map_err(|error| match StartError::no_thread(&error) {
+        Some(no_thread) => no_thread.into(),
+        None => ErrorKind::internal(format!(
             "the helper `{}` cannot be started: {error}",
             program.program.display()
-        ))
+        )),
     })
 }
 

@@ -88,6 +88,8 @@ fn from_this_thread(
         Confinement::Landlock => confine::confine_this_thread(bounds, site.kernel)?,
         Confinement::Unconfined => Confined::UNCONFINED,
     };
-    let child = command.spawn().map_err(|error| StartError::Spawn(error.to_string()))?;
+    let child = command.spawn().map_err(|error| {
+        StartError::no_thread(&error).unwrap_or_else(|| StartError::Spawn(error.to_string()))
+    })?;
     Ok((child, confined))
 }

@@ -85,7 +85,11 @@ pub(crate) fn start(
         // The send fails if the call was dropped.
         Err(error) => drop(sender.send(Err(error.into()))),
     };
-    thread::Builder::new().name("palisade-shell".to_owned()).stack_size(STACK).spawn(run)?;
+    thread::Builder::new()
+        .name("palisade-shell".to_owned())
+        .stack_size(STACK)
+        .spawn(run)
+        .map_err(ErrorKind::no_thread)?;
     Ok(receiver)
 }
 

@@ -1,7 +1,9 @@
 //! The reasons for which a command is not started, serializable for the helper protocol.
 
 use palisade::{Advice, ErrorKind, ExecutionKind, PermissionReason};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+use std::io;
 
 /// The reason why a command is not started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +20,8 @@ pub(crate) enum StartError {
     InheritedDescriptor(u32),
     /// The shell cannot be started.
     Spawn(String),
+    /// The system starts no thread or process, with this number of the error.
+    NoThread(i32),
     /// An internal failure, whose message may name paths of the host and is not shown to the model.
     Internal(String),
 }
@@ -45,6 +49,9 @@ impl From<StartError> for ErrorKind {
                     format!("cannot start /bin/sh: {error}"),
                 );
             }
+            StartError::NoThread(number) => {
+                return Self::no_thread(io::Error::from_raw_os_error(number));
+            }
             StartError::Internal(error) => return Self::internal(error),
         };
         let message = format!(
@@ -64,9 +71,18 @@ impl From<StartError> for ErrorKind {
     }
 }
 
-impl From<std::io::Error> for StartError {
-    fn from(error: std::io::Error) -> Self {
-        Self::Internal(error.to_string())
+impl StartError {
+    /// Returns the reason if the system starts no thread or process because of a limit.
+    pub(crate) fn no_thread(error: &io::Error) -> Option<Self> {
+        let number = error.raw_os_error()?;
+        let is_limit = matches!(Errno::from_raw_os_error(number), Errno::AGAIN | Errno::NOMEM);
+        is_limit.then_some(Self::NoThread(number))
+    }
+}
+
+impl From<io::Error> for StartError {
+    fn from(error: io::Error) -> Self {
+        Self::no_thread(&error).unwrap_or_else(|| Self::Internal(error.to_string()))
     }
 }
 

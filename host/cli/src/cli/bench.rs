@@ -11,6 +11,7 @@ use super::{input, output, setup, tool_session, unused_rules};
 use load::Load;
 use measure::{Amount, Work};
 use palisade::Host;
+use palisade::internal::multi_thread_runtime;
 use palisade::policy::Mode;
 use palisade::sandbox::{CompileStrategy, limits};
 use palisade::tool::json::JsonBounds;
@@ -43,10 +44,8 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
         amount: Amount::asked(args.calls),
     };
     refuse_question(&host, &work)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| {
-        Failure::new(Exit::Internal, format!("cannot start the calls: {error}"))
-    })?;
+    let runtime = multi_thread_runtime();
+    let runtime = runtime.map_err(|error| Failure::no_thread("cannot start the calls", &error))?;
     let measured = tool_session::drive(signals, runtime, async |interrupted| {
         let taken = match measure::calls(&host, work, callers, interrupted.clone()).await {
             Ok(taken) => taken,

@@ -71,6 +71,20 @@ impl Failure {
         Self { exit, error: anyhow::anyhow!("{message}") }
     }
 
+    /// Returns the failure to start a thread for this work.
+    pub(super) fn no_thread(work: &str, error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::WouldBlock => Self::new(
+                Exit::Limit,
+                format_args!(
+                    "{work}: the system starts no more threads ({error}); end other programs of \
+                     this user, or let the user run more processes (`ulimit -u`)"
+                ),
+            ),
+            _ => Self::new(Exit::Internal, format_args!("{work}: {error}")),
+        }
+    }
+
     pub(super) fn exit(&self) -> Exit {
         self.exit
     }

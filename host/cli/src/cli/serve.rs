@@ -22,6 +22,7 @@ use crate::config;
 use drain::Drain;
 use mcp_sessions::McpSessions;
 use palisade::Host;
+use palisade::internal::multi_thread_runtime;
 use palisade::plugins::{Plugin, Rescan};
 use palisade::tool::text::elided;
 use palisade_mcp::http::{self, Access};
@@ -30,7 +31,7 @@ use running::Running;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 
 /// The advice for a server that needs a token.
 const TOKEN_IS: &str = "leave out `--token none`, and a token is made; --token-file FILE gives one";
@@ -145,8 +146,7 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
 }
 
 fn runtime() -> Result<Runtime, Failure> {
-    let runtime = Builder::new_multi_thread().enable_all().build();
-    runtime.map_err(|error| Failure::new(Exit::Internal, format!("cannot start to serve: {error}")))
+    multi_thread_runtime().map_err(|error| Failure::no_thread("cannot start to serve", &error))
 }
 
 fn way(args: &Args) -> Result<Way, Failure> {

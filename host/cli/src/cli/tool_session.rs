@@ -3,7 +3,7 @@
 
 use super::args::{Common, Running};
 use super::destination::Begin;
-use super::exit::{Exit, Failure};
+use super::exit::Failure;
 use super::journal::CallJournal;
 use super::progress::{self, Detail, Emitted, Watching};
 use super::prompt::{StandingRules, Terminal};
@@ -158,9 +158,8 @@ impl Tools {
         work: impl AsyncFnOnce(&Host, CancellationToken) -> T + Send,
     ) -> Result<T, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| {
-            Failure::new(Exit::Internal, format!("cannot start the call: {error}"))
-        })?;
+        let runtime =
+            runtime.map_err(|error| Failure::no_thread("cannot start the call", &error))?;
         let done =
             drive(signals, runtime, async |interrupted| work(&self.host, interrupted).await)?;
         self.finish_events();
@@ -194,8 +193,7 @@ pub(super) fn drive<T: Send>(
             .spawn_scoped(scope, work)?;
         Ok::<_, io::Error>(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     });
-    let done = done
-        .map_err(|error| Failure::new(Exit::Internal, format!("cannot start the call: {error}")))?;
+    let done = done.map_err(|error| Failure::no_thread("cannot start the call", &error))?;
     signals.work_is_done();
     runtime.shutdown_background();
     Ok(done)

@@ -9,6 +9,7 @@ use super::pipeline::Pipeline;
 use super::requester::AnswerScope;
 use crate::confirm::Answer;
 use crate::execution::ValidInput;
+use crate::execution::blocking::run_blocking;
 use crate::execution::offload::exhaustion_error;
 use crate::policy::{Decision, Mode, Rule};
 use crate::registry::{Origin, Registered};
@@ -127,8 +128,7 @@ async fn confirm(
 pub(super) async fn check_not_revoked(pipeline: &Pipeline<'_>) -> Result<(), ErrorKind> {
     let ask = pipeline.dispatcher.revoked_since.clone();
     let (Some(ask), Some(digest)) = (ask, pipeline.tool.origin().digest()) else { return Ok(()) };
-    let revoked = tokio::task::spawn_blocking(move || ask(digest)).await;
-    match revoked.map_err(ErrorKind::failed_inside_host)? {
+    match run_blocking(move || ask(digest)).await? {
         None => Ok(()),
         Some(why) => Err(not_approved(pipeline.tool.definition().name().as_str(), &why)),
     }

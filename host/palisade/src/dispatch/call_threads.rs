@@ -115,7 +115,7 @@ impl CallThreads {
             let waiting = std::thread::Builder::new()
                 .name("palisade-queue".to_owned())
                 .spawn_scoped(scope, admit);
-            waiting.map_err(ErrorKind::internal)?.join().unwrap_or_else(|_| Err(lost()))
+            waiting.map_err(ErrorKind::no_thread)?.join().unwrap_or_else(|_| Err(lost()))
         })
     }
 
@@ -186,7 +186,7 @@ impl CallThreads {
             drop(permit);
             let _ = send.send(result);
         };
-        self.0.start(Box::new(job)).map_err(ErrorKind::internal)?;
+        self.0.start(Box::new(job)).map_err(ErrorKind::no_thread)?;
         match done.recv_timeout(time) {
             Ok(result) => result,
             Err(_) if self.0.abandon(number) => Err(ErrorKind::Unanswered { limit: time }),
@@ -236,7 +236,7 @@ impl Permit {
             drop(self);
             let _ = send.send(result);
         };
-        pool.start(Box::new(job)).map_err(ErrorKind::internal)?;
+        pool.start(Box::new(job)).map_err(ErrorKind::no_thread)?;
         Ok(PendingJob { done: Some(done), heartbeat, pool, number, cancel })
     }
 }

@@ -2,6 +2,7 @@
 
 use super::error::JournalError;
 use super::schema::{self, Access};
+use palisade::internal::run_blocking;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,7 +40,7 @@ impl Readers {
             return Err(JournalError::Closed);
         };
         let readers = self.clone();
-        let reading = tokio::task::spawn_blocking(move || {
+        let reading = run_blocking(move || {
             // Kept until the read ends, even if nobody waits for it any more.
             let _turn = turn;
             readers.read_here(read)

@@ -1,6 +1,7 @@
 //! Loading of a plugin's code at its first call.
 
 use super::failure::Failure;
+use crate::execution::blocking::{BlockingError, run_blocking};
 use crate::execution::{ToolContext, enter_queue};
 use crate::sandbox::load::{CodeError, Prepared};
 use crate::sandbox::run::{ExitReason, Linked};
@@ -21,7 +22,7 @@ pub(super) async fn load_code<'a>(
         if own.code.get().is_some() {
             return Ok(());
         }
-        run_on_blocking_thread(move || own.code.load(own.digest, lock)).await
+        run_blocking(move || own.code.load(own.digest, lock)).await?
     };
     let loaded = tokio::select! {
         biased;
@@ -39,23 +40,11 @@ pub(super) async fn load_code<'a>(
     Err(not_loaded(error).into())
 }
 
-/// Runs `work` on a blocking thread of the runtime. `spawn_blocking` panics if the system has no
-/// thread, so a thread is spawned as a test first.
-async fn run_on_blocking_thread(
-    work: impl FnOnce() -> Result<(), CodeError> + Send + 'static,
-) -> Result<(), CodeError> {
-    let probe = std::thread::Builder::new().name("palisade-load".to_owned()).spawn(|| {});
-    probe
-        .map(std::thread::JoinHandle::join)
-        .map_err(CodeError::NoThread)?
-        .map_err(|_| CodeError::Gone)?;
-    tokio::task::spawn_blocking(work)
-        .await
-        .unwrap_or_else(|panicked| Err(CodeError::Panicked(panicked)))
-}
-
 /// Returns the error of a plugin whose code cannot be loaded. The message is for the operator.
 fn not_loaded(error: CodeError) -> ErrorKind {
+    if let CodeError::NotRun(BlockingError::NoThread(error)) = error {
+        return ErrorKind::no_thread(error);
+    }
     ErrorKind::Execution {
         kind: ExecutionKind::Internal,
         message: format!("the plugin cannot be loaded any more: {error}"),

@@ -4,6 +4,7 @@
 use super::compilation::CompiledPlugin;
 use super::error::PluginRefused;
 use super::provenance::Trust;
+use crate::execution::blocking::BlockingError;
 use crate::sandbox::adapt::World;
 use crate::sandbox::engine::CodeTier;
 use crate::sandbox::handle::Sandbox;
@@ -70,12 +71,9 @@ pub(crate) enum CodeError {
     /// Internal error: the code is missing after it was loaded.
     #[error("internal error: its compiled code is missing after loading")]
     Gone,
-    /// A dependency panicked.
+    /// A dependency panicked, or the system starts no thread to load the code on.
     #[error("loading it failed inside the host; the log has the details")]
-    Panicked(#[source] tokio::task::JoinError),
-    /// The system has no thread to load the code on.
-    #[error("the system gives no thread to load it on: {0}; try again later")]
-    NoThread(std::io::Error),
+    NotRun(#[from] BlockingError),
 }
 
 impl LazyCode {

@@ -101,6 +101,8 @@ pub enum Limit {
     Waiting,
     /// Host threads that hang in a system call.
     LostThreads,
+    /// Threads that the system lets the process start.
+    Threads,
     /// Concurrent processes of a `shell` command.
     Processes,
     /// Resident memory of all processes of a `shell` command, in bytes.
@@ -130,6 +132,7 @@ impl Limit {
             Self::ListedEntries => "listed_entries",
             Self::Queue | Self::Waiting => "queue",
             Self::LostThreads => "lost_threads",
+            Self::Threads => "threads",
             Self::Depth => "depth",
             Self::OpenFiles => "open_files",
             Self::Processes => "processes",
@@ -150,9 +153,12 @@ impl Limit {
             Self::LostThreads => {
                 "the file system of the workspace does not answer; when it does, the threads come back"
             }
-            Self::TotalMemory | Self::OpenFiles | Self::Queue | Self::Waiting | Self::Sandboxes => {
-                "try again when other calls have ended"
-            }
+            Self::TotalMemory
+            | Self::OpenFiles
+            | Self::Queue
+            | Self::Waiting
+            | Self::Sandboxes
+            | Self::Threads => "try again when other calls have ended",
             Self::Tables | Self::Instances | Self::Handles => {
                 "this bound is fixed; the plugin has to use less"
             }
@@ -198,6 +204,7 @@ impl Limit {
             Self::OpenFiles => {
                 Some(Advice::new("or let the process open more files (`ulimit -n`)"))
             }
+            Self::Threads => Some(Advice::new("or let the user run more processes (`ulimit -u`)")),
             _ => None,
         }
     }

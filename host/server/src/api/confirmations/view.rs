@@ -7,6 +7,7 @@ use super::input::{Shown, shown};
 use crate::confirmations::{FileChange, Question, Settlement, file_changes, unread_changes};
 use crate::journal::Timestamp;
 use palisade::confirm::ConfirmationRequest;
+use palisade::internal::run_blocking;
 use palisade::workspace::Workspace;
 use serde::Serialize;
 use std::sync::Arc;
@@ -190,7 +191,7 @@ async fn files(app: &App, request: &ConfirmationRequest) -> Result<Vec<FileChang
             let _turn = turn;
             file_changes(&host, workspace.as_deref(), &asked)
         };
-        tokio::task::spawn_blocking(look).await.map_err(|_| ApiError::Internal)
+        run_blocking(look).await.map_err(|_| ApiError::Internal)
     };
     // The question can be answered without the differences.
     let late = "the file was not read within 5 s; ask for the question again to see its difference";
