@@ -85,6 +85,7 @@ pub(crate) fn check(place: &Place, profile: Profile) -> anyhow::Result<()> {
         let blocks = parse::blocks(&text);
         wrong.extend(broken_links(place, name, &text));
         wrong.extend(outdated_blocks(place, name, &blocks)?);
+        wrong.extend(unnamed_files(name, &text, &blocks));
         if name.starts_with(BOOK) {
             wrong.extend(unrun_commands(name, &blocks));
         }
@@ -124,6 +125,21 @@ fn outdated_blocks(place: &Place, name: &str, blocks: &[Block]) -> anyhow::Resul
         }
     }
     Ok(outdated_blocks)
+}
+
+/// Returns the blocks that a reader writes to a file whose name only the comment above them has: a
+/// rendered page does not show it.
+fn unnamed_files(name: &str, text: &str, blocks: &[Block]) -> Vec<String> {
+    let shown: Vec<&str> = text.lines().filter(|line| !line.starts_with("<!--")).collect();
+    let shown = shown.join("\n");
+    let files = blocks.iter().filter_map(|block| match &block.role {
+        Role::File(path) => Some((block.line, path.strip_prefix("../").unwrap_or(path))),
+        _ => None,
+    });
+    files
+        .filter(|(_, path)| !shown.contains(&format!("`{path}`")))
+        .map(|(line, path)| format!("{name}:{line}: no sentence names the file `{path}`"))
+        .collect()
 }
 
 /// Returns the blocks whose commands nothing runs, and that do not say why.
@@ -226,6 +242,16 @@ mod tests {
         };
         assert!(outdated_blocks(&place, "A.md", &block("fn main() {}")).unwrap().is_empty());
         assert_eq!(outdated_blocks(&place, "A.md", &block("fn main() { }")).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn file_that_only_a_comment_names_is_found() {
+        let found = |sentence: &str| {
+            let text = format!("{sentence}\n\n<!-- file ../x/y.rs -->\n```rust\n```\n");
+            unnamed_files("A.md", &text, &parse::blocks(&text))
+        };
+        assert_eq!(found("Write this."), ["A.md:4: no sentence names the file `x/y.rs`"]);
+        assert!(found("This is `x/y.rs`:").is_empty());
     }
 
     #[test]
