@@ -1,5 +1,6 @@
 //! The change log of a call: the paths that it has changed.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -147,11 +148,14 @@ impl ChangeLog {
     }
 
     /// Returns the entries that the call created, that still exist, and whose name is `meant`.
+    /// The newest come first.
     pub(super) fn created(&self, meant: impl Fn(&str) -> bool) -> Vec<String> {
-        let made = self.changes.iter().filter(|(_, change)| change.origin == Origin::Call);
-        made.filter(|(path, _)| meant(path.rsplit('/').next().unwrap_or(path)))
-            .map(|(path, _)| path.to_string())
-            .collect()
+        let made = self.changes.iter().filter(|(path, change)| {
+            change.origin == Origin::Call && meant(path.rsplit('/').next().unwrap_or(path))
+        });
+        let mut made: Vec<_> = made.collect();
+        made.sort_unstable_by_key(|(_, change)| Reverse(change.order));
+        made.into_iter().map(|(path, _)| path.to_string()).collect()
     }
 
     /// Returns the number of changes that did not fit into the list. Repeated changes of one

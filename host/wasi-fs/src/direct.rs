@@ -10,6 +10,7 @@ mod locate;
 mod mount;
 mod node;
 mod open;
+mod pace;
 mod sync;
 mod walk;
 

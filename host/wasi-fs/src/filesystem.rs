@@ -17,6 +17,11 @@ use crate::usage::Usage;
 /// well, because wasi-libc strips the leading slash of both.
 pub(crate) const PREOPEN_NAME: &str = "/";
 
+/// The maximum number of temporary files that [`Filesystem::remove_temp_files`] removes. A guest
+/// that replaces its files one after the other has one; the removal of eight takes some ten
+/// milliseconds in the deepest directory.
+pub const MAX_TEMP_FILES: usize = 8;
+
 /// The access rights of a guest to the mounted directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -182,12 +187,12 @@ impl Filesystem {
         self.bytes_written() > 0 || self.modified_unlisted() > 0 || !self.modified().is_empty()
     }
 
-    /// Removes the temporary files of an interrupted guest: the files that it created, and has not
-    /// renamed, under a name that `is_temporary` accepts. Files that cannot be removed stay in
-    /// [`modified`](Self::modified).
+    /// Removes the temporary files of an interrupted guest: the last [`MAX_TEMP_FILES`] files that
+    /// it created, and has not renamed, under a name that `is_temporary` accepts. Other files, and
+    /// those that cannot be removed, stay in [`modified`](Self::modified).
     pub fn remove_temp_files(&self, is_temporary: impl Fn(&str) -> bool) {
         let Some(root) = &self.root else { return };
-        for path in self.usage.created(is_temporary) {
+        for path in self.usage.created(is_temporary).into_iter().take(MAX_TEMP_FILES) {
             if let Err(error) = direct::unlink(root, &path, &self.usage) {
                 tracing::debug!("a temporary file was left behind: {error}");
             }

@@ -100,7 +100,9 @@ mod usage;
 pub use budget::{DescriptorLimit, NoDescriptor, ResourceBudget};
 pub use direct::Mount;
 pub use errors::Refusal;
-pub use filesystem::{Access, Filesystem, FilesystemView, HasFilesystem, Options, add_to_linker};
+pub use filesystem::{
+    Access, Filesystem, FilesystemView, HasFilesystem, MAX_TEMP_FILES, Options, add_to_linker,
+};
 pub use path_rules::{PathRuleError, PathRules};
 pub use protected_paths::{
     HardLinks, PRIVATE_PREFIX, ProtectedPaths, ProtectedTree, Protection, Reading,

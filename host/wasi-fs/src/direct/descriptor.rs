@@ -268,9 +268,12 @@ impl types::HostDescriptor for FilesystemView<'_> {
         new_path: String,
     ) -> FsResult<()> {
         let dirs = self.check_writable().and_then(|()| Ok((self.dir(&fd)?, self.dir(&new_fd)?)));
-        let outcome = dirs.and_then(|(old, new)| {
-            entries::rename((old, &old_path), (new, &new_path), self.usage())
-        });
+        let outcome = match dirs {
+            Ok((old, new)) => {
+                entries::rename((old, &old_path), (new, &new_path), self.usage()).await
+            }
+            Err(fault) => Err(fault),
+        };
         self.usage().answer(outcome)
     }
 
@@ -326,7 +329,7 @@ impl types::HostDirectoryEntryStream for FilesystemView<'_> {
         stream: Resource<DirectoryEntryStream>,
     ) -> FsResult<Option<DirectoryEntry>> {
         let listing = self.table.get_mut(&Resource::<Listing>::new_borrow(stream.rep()))?;
-        let outcome = listing.next(&self.filesystem.usage);
+        let outcome = listing.next(&self.filesystem.usage).await;
         self.usage().answer(outcome)
     }
 

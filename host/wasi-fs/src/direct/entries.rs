@@ -55,7 +55,7 @@ pub(crate) fn unlink(dir: &OpenDir, path: &str, usage: &Usage) -> Result<(), Fau
 }
 
 /// Renames an entry and replaces an existing target. A symbolic link itself is moved.
-pub(super) fn rename(
+pub(super) async fn rename(
     from: (&OpenDir, &str),
     to: (&OpenDir, &str),
     usage: &Usage,
@@ -67,7 +67,7 @@ pub(super) fn rename(
     // A tree that does not go deeper is not walked, unless path rules may deny a part of it.
     let walks = depth > above || usage.denies_paths();
     if walks && old.stat()?.is_some_and(|stat| is_directory(&stat)) {
-        check_tree(&old, (&new, depth), usage)?;
+        check_tree(&old, (&new, depth), usage).await?;
     }
     if (old.slash || new.slash) && !old.stat()?.is_some_and(|stat| is_directory(&stat)) {
         return Err(ErrorCode::NotDirectory.into());

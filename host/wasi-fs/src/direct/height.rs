@@ -5,6 +5,7 @@ use std::ffi::CStr;
 use std::os::fd::AsFd;
 
 use super::locate::Located;
+use super::pace::Pace;
 use crate::errors::{Fault, Refusal};
 use crate::fd_budget::HeldFd;
 use crate::inspect::READ_DIRECTORY;
@@ -16,8 +17,9 @@ use crate::usage::Usage;
 /// Refuses to move a directory to a place of this depth if an entry of its tree would then lie
 /// deeper than the quota, or if the path rules deny an entry before or after the move: the move
 /// would bring it to light, or hide it. Each entry is charged as a listed one, and each directory
-/// that is open at the same time as an open file.
-pub(super) fn check_tree(
+/// that is open at the same time as an open file. The check yields to the host every few entries,
+/// so that a tree of any size delays no other call, and nothing moves after the end of the call.
+pub(super) async fn check_tree(
     moved: &Located<'_>,
     (target, depth): (&Located<'_>, u64),
     usage: &Usage,
@@ -26,7 +28,9 @@ pub(super) fn check_tree(
     let places = rules.map(|rules| Places::new(rules, moved, target)).transpose()?;
     let mut levels = vec![Level::open(moved.handle(), &*moved.name, String::new(), usage)?];
     let mut below = depth;
+    let mut pace = Pace::default();
     while let Some(level) = levels.last_mut() {
+        pace.step().await;
         let Some(entry) = level.next(usage)? else {
             levels.pop();
             below = below.saturating_sub(1);

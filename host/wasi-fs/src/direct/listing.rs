@@ -5,6 +5,7 @@ use rustix::io::Errno;
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, DirectoryEntry};
 
 use super::mount::OpenDir;
+use super::pace::Pace;
 use crate::errors::{Fault, Refusal};
 use crate::fd_budget::HeldFd;
 use crate::inspect::READ_DIRECTORY;
@@ -35,9 +36,11 @@ impl Listing {
     /// Returns the next entry, or none at the end. Skips `.`, `..`, the entries that the path rules
     /// deny, and names that are not UTF-8: a guest cannot address those, and an error would make
     /// wasi-libc end the listing and hide all later entries.
-    pub(super) fn next(&mut self, usage: &Usage) -> Result<Option<DirectoryEntry>, Fault> {
+    pub(super) async fn next(&mut self, usage: &Usage) -> Result<Option<DirectoryEntry>, Fault> {
+        let mut pace = Pace::default();
         while let Some(entry) = self.entries.read() {
             let entry = entry?;
+            pace.step().await;
             if matches!(entry.file_name().to_bytes(), b"." | b"..") {
                 continue;
             }

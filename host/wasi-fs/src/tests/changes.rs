@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::pin::pin;
+use std::task::{Context, Waker};
 use std::time::{Duration, SystemTime};
 
 use wasmtime::component::Resource;
@@ -10,7 +12,10 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
     DescriptorFlags, DescriptorType, NewTimestamp, PathFlags,
 };
 
-use super::{ErrorCode, FOLLOW, HostDescriptor, OpenFlags, READ, WRITE, code, everywhere, now};
+use super::{
+    Call, ErrorCode, FOLLOW, HostDescriptor, OpenFlags, READ, WRITE, code, everywhere, now,
+};
+use crate::MAX_TEMP_FILES;
 use crate::change_log::MAX_PATHS;
 
 #[test]
@@ -186,6 +191,41 @@ fn unfinished_file_of_a_stopped_call_is_removed() {
 }
 
 #[test]
+fn last_temporary_files_of_a_stopped_call_are_removed_and_no_more() {
+    everywhere(|call| {
+        let name = |number: usize| format!("{number}.tmp");
+        for number in 0..MAX_TEMP_FILES + 2 {
+            call.write(&name(number), "x").unwrap();
+        }
+        call.fs.remove_temp_files(|name| name.ends_with(".tmp"));
+        assert_eq!(call.fs.modified(), [name(0), name(1)]);
+        assert!(call.host(&name(1)).exists() && !call.host(&name(2)).exists());
+    });
+}
+
+#[test]
+fn move_of_a_large_tree_yields_and_is_not_made_after_its_call() {
+    everywhere(|call| {
+        for number in 0..100 {
+            fs::create_dir(call.host("dir/sub").join(number.to_string())).unwrap();
+        }
+        call.mkdir("other").unwrap();
+        let polls = |call: &mut Call, most: usize| {
+            let (from, to) = (call.root(), call.root());
+            let mut view = call.view();
+            let moving = view.rename_at(from, "dir".to_owned(), to, "other/dir".to_owned());
+            let mut moving = pin!(moving);
+            let mut context = Context::from_waker(Waker::noop());
+            (0..most).find(|_| moving.as_mut().poll(&mut context).is_ready())
+        };
+        assert_eq!(polls(call, 3), None, "100 entries are more than three parts");
+        assert!(call.host("dir/sub/0").exists(), "the call was over before the move");
+        assert!(polls(call, 10).is_some());
+        assert!(call.host("other/dir/sub/99").exists());
+    });
+}
+
+#[test]
 fn new_file_has_the_usual_permissions() {
     everywhere(|call| {
         call.write("guest", "").unwrap();
@@ -273,7 +313,7 @@ fn file_identity_is_the_same_under_every_name() {
         assert_eq!(hash("file.txt"), hash("second"));
         assert_ne!(hash("file.txt"), hash("dir/deep.txt"));
         let expected = hash("file.txt");
-        let open = |call: &mut super::Call, path: &str| call.open_to_read(path).unwrap();
+        let open = |call: &mut Call, path: &str| call.open_to_read(path).unwrap();
         let (a, b, c) = (open(call, "file.txt"), open(call, "second"), open(call, "dir"));
         let of = |fd: &Resource<_>| Resource::new_borrow(fd.rep());
         let by_handle = code(now(call.view().metadata_hash(of(&a)))).unwrap();
