@@ -2,11 +2,14 @@
 //! with the watch or its host.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use palisade::Host;
 use palisade::plugins::Watch;
+use palisade::sandbox::{ChildCompiler, Compiler};
 use palisade_tests::World;
+use palisade_tests::bomb::costly_to_compile;
+use palisade_tests::program::executable;
 
 use super::rescan::{builder, names, pairs, plugin, tools};
 
@@ -49,4 +52,24 @@ fn watch_ends_with_its_host() {
     let (_watch, heard) = watch(&host);
     drop(host);
     assert_eq!(heard.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected));
+}
+
+#[test]
+fn file_that_compiles_slowly_holds_up_no_other_change() {
+    let world = World::new();
+    world.install("gone", &plugin(&["gone"], "1"));
+    let compiler = Compiler::Child(ChildCompiler::palisade(executable()));
+    let host = builder(&world).compiler(compiler).build().unwrap();
+    let (_watch, heard) = watch(&host);
+    world.install("a-slow", &costly_to_compile("slow"));
+    // Long enough for a scan to find it alone.
+    assert!(heard.recv_timeout(Duration::from_secs(2)).is_err(), "it is still compiled");
+    std::fs::remove_file(world.plugins().join("gone.wasm")).unwrap();
+    world.install("new", &plugin(&["new"], "2"));
+    let start = Instant::now();
+    while tools(&host) != pairs(&[("new", "2")]) {
+        assert!(start.elapsed() < LONG, "{:?}", tools(&host));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(host.rejected().is_empty(), "the slow file is neither loaded nor rejected");
 }

@@ -1,10 +1,12 @@
 //! Loading: cached plugins at once, then the others compiled on all cores, each registered when
 //! ready. If two files claim a name, the first has it, and takes it over if it is ready later.
 
+mod background;
 mod claims;
 mod compile;
 mod cores;
 mod file_update;
+mod latest;
 mod optimize;
 mod optimizer;
 mod progress;
@@ -170,14 +172,22 @@ impl Loading {
         })
     }
 
-    /// Returns a function that scans on its caller's thread while this value lives. It holds a weak
-    /// reference.
+    /// Returns a function that scans on its caller's thread while this value lives, and leaves the
+    /// compilation of changed files to other threads. It holds a weak reference.
     pub(super) fn weak_rescan(&self) -> impl Fn() -> Option<Rescan> + Send + 'static {
         let work = Arc::downgrade(&self.0);
         move || {
             let work = work.upgrade().filter(|work| !work.cancel.is_cancelled())?;
-            Some(catch_unwind(AssertUnwindSafe(|| work.rescan_and_optimize())).unwrap_or_default())
+            let scan = AssertUnwindSafe(|| work.rescan_ready_and_compile());
+            Some(catch_unwind(scan).unwrap_or_default())
         }
+    }
+
+    /// Returns a function that tells whether a scan would find something new without a change of a
+    /// file, as [`weak_rescan`](Self::weak_rescan).
+    pub(super) fn weak_scan_due(&self) -> impl Fn() -> bool + Send + 'static {
+        let work = Arc::downgrade(&self.0);
+        move || work.upgrade().is_some_and(|work| lock(&work.background).is_scan_due())
     }
 
     /// Returns a function that asks for the approvals again, as [`weak_rescan`](Self::weak_rescan).

@@ -48,39 +48,51 @@ impl Watch {
         let sources = loading.sources().clone();
         let approvals = loading.approval_files();
         let take = move || Snapshot::take(&sources, &approvals);
-        Self::start(loading, take, loading.weak_rescan(), on_rescan)
+        let scan = Scan { run: loading.weak_rescan(), is_due: loading.weak_scan_due() };
+        Self::start(loading, take, scan, on_rescan)
     }
 
     /// Watches the approvals of this host alone.
     pub(crate) fn of_approvals(loading: &Loading, on_rescan: OnRescan) -> Result<Self, WatchError> {
         let approvals = loading.approval_files();
         let take = move || Snapshot::of_files(&approvals);
-        Self::start(loading, take, loading.weak_judge(), on_rescan)
+        let scan = Scan { run: loading.weak_judge(), is_due: || false };
+        Self::start(loading, take, scan, on_rescan)
     }
 
     fn start(
         loading: &Loading,
         take: impl Fn() -> Snapshot + Send + 'static,
-        rescan: impl Fn() -> Option<Rescan> + Send + 'static,
+        scan: Scan<
+            impl Fn() -> Option<Rescan> + Send + 'static,
+            impl Fn() -> bool + Send + 'static,
+        >,
         on_rescan: OnRescan,
     ) -> Result<Self, WatchError> {
         let on_rescan = Arc::new(Mutex::new(on_rescan));
-        let mut threads = vec![start(loading, take, rescan, on_rescan.clone())?];
+        let mut threads = vec![start(loading, take, scan, on_rescan.clone())?];
         let approvals = loading.approval_files();
         if !approvals.is_empty() {
-            // A scan may compile files for minutes, and a revocation does not wait for it.
+            // A scan waits for the plugins of the start, and a revocation does not.
             let take = move || Snapshot::of_files(&approvals);
-            threads.push(start(loading, take, loading.weak_retract(), on_rescan)?);
+            let scan = Scan { run: loading.weak_retract(), is_due: || false };
+            threads.push(start(loading, take, scan, on_rescan)?);
         }
         Ok(Self(threads))
     }
 }
 
-/// Starts a thread that scans after every difference of two snapshots.
+/// A scan, and whether it is due without a change of a file.
+struct Scan<R, D> {
+    run: R,
+    is_due: D,
+}
+
+/// Starts a thread that scans after every difference of two snapshots, and when a scan is due.
 fn start(
     loading: &Loading,
     take: impl Fn() -> Snapshot + Send + 'static,
-    rescan: impl Fn() -> Option<Rescan> + Send + 'static,
+    scan: Scan<impl Fn() -> Option<Rescan> + Send + 'static, impl Fn() -> bool + Send + 'static>,
     on_rescan: Arc<Mutex<OnRescan>>,
 ) -> Result<StopHandle, WatchError> {
     let (stop_handle, stop_signal) = stop_channel();
@@ -88,13 +100,14 @@ fn start(
     let wait = move |time| {
         if closed.is_cancelled() { ControlFlow::Break(()) } else { stop_signal.wait(time) }
     };
+    let Scan { run, is_due } = scan;
     let scan = move || {
-        if let Some(rescan) = rescan().filter(|rescan| !rescan.is_empty()) {
+        if let Some(rescan) = run().filter(|rescan| !rescan.is_empty()) {
             notify(&on_rescan.lock().unwrap_or_else(PoisonError::into_inner), &rescan);
         }
     };
     Builder::new().name("palisade-watch".to_owned()).spawn(move || {
-        let _ = watch(take, wait, scan);
+        let _ = watch(take, wait, scan, is_due);
     })?;
     Ok(stop_handle)
 }
@@ -135,6 +148,7 @@ fn watch(
     take: impl Fn() -> Snapshot,
     wait: impl Fn(Duration) -> ControlFlow<()>,
     scan: impl Fn(),
+    is_due: impl Fn() -> bool,
 ) -> ControlFlow<()> {
     let mut last = take();
     scan();
@@ -145,7 +159,7 @@ fn watch(
         if now != last {
             now = after_quiet(now, &take, &wait)?;
         }
-        if last.may_differ(&now) {
+        if last.may_differ(&now) || is_due() {
             scan();
         }
         last = now;

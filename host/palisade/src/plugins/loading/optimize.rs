@@ -49,6 +49,14 @@ impl Work {
         rescan
     }
 
+    /// Scans again without a wait for compilations: new code is compiled behind the scan.
+    pub(super) fn rescan_ready_and_compile(self: &Arc<Self>) -> Rescan {
+        let rescan = self.rescan_ready();
+        self.compile_deferred();
+        self.optimize_in_background();
+        rescan
+    }
+
     /// Compiles the optimised code of every plugin that has none.
     fn optimize(&self) {
         while let Some(plugin) = self.next_baseline().filter(|_| !self.cancel.is_cancelled()) {

@@ -4,24 +4,18 @@
 use super::claims::check_offer;
 use super::cores;
 use super::file_update::FileUpdate;
+use super::latest::{Found, Job, Treatment, Uncompiled, failed};
 use super::slot::{Latest, Slot};
 use super::slot_changes::note_changes;
-use super::work::{Work, catch_panic, lock};
-use crate::plugins::candidate::{Candidate, FileDigest};
+use super::work::{Work, lock};
+use crate::plugins::candidate::Candidate;
 use crate::plugins::changes::Rescan;
 use crate::plugins::plugin::{Plugin, is_same_code};
 use crate::plugins::rejected::{Cause, RegistrationError, Rejected};
 use crate::plugins::{reserved, scan};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
-
-/// A file with its previous state.
-struct Job {
-    candidate: Candidate,
-    before: Option<Slot>,
-    treatment: Treatment,
-}
+use std::sync::{OnceLock, TryLockError};
 
 /// The files of one scan.
 struct Jobs {
@@ -29,16 +23,6 @@ struct Jobs {
     jobs: Vec<Job>,
     /// The directories that cannot be read.
     lost: Vec<Rejected>,
-}
-
-/// The treatment of a file.
-enum Treatment {
-    Scan,
-    Refuse(String),
-    /// Its directory cannot be read, so its state is kept.
-    Keep,
-    /// Only its approval is asked for again.
-    Judge,
 }
 
 /// The previous state of files, removed one by one. A file that is listed twice has two slots.
@@ -65,6 +49,25 @@ impl Work {
     /// Scans again. It blocks and must not run on a thread that drives futures.
     pub(super) fn rescan(&self) -> Rescan {
         let _turn = lock(&self.turn);
+        self.scan(Uncompiled::Compile)
+    }
+
+    /// Scans again without a wait for compilations.
+    pub(super) fn rescan_ready(&self) -> Rescan {
+        let turn = match self.turn.try_lock() {
+            Ok(turn) => turn,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                lock(&self.background).note_missed();
+                return Rescan::default();
+            }
+        };
+        let rescan = self.scan(Uncompiled::Defer);
+        drop(turn);
+        rescan
+    }
+
+    fn scan(&self, uncompiled: Uncompiled) -> Rescan {
         if !lock(&self.uncompiled).is_empty() {
             self.compile_left();
         }
@@ -74,7 +77,7 @@ impl Work {
             // The registry may have plugins of another host, which this one knows nothing of.
             return Rescan::default();
         }
-        self.register_files(self.jobs())
+        self.register_files(self.jobs(), uncompiled)
     }
 
     /// Asks for the approvals of the known files again, without a look at the files.
@@ -95,17 +98,18 @@ impl Work {
             treatment: Treatment::Judge,
         });
         let lost = lock(&self.lost).clone();
-        self.register_files(Jobs { jobs: jobs.collect(), lost })
+        self.register_files(Jobs { jobs: jobs.collect(), lost }, Uncompiled::Compile)
     }
 
     /// Registers the state of the files in one step.
-    fn register_files(&self, jobs: Jobs) -> Rescan {
+    fn register_files(&self, jobs: Jobs, uncompiled: Uncompiled) -> Rescan {
         let Jobs { jobs, lost } = jobs;
         *lock(&self.namesakes) = scan::namesakes(jobs.iter().map(|job| &job.candidate));
-        let latest = self.all_latest(&jobs);
+        let found = self.all_latest(&jobs, uncompiled);
         if self.cancel.is_cancelled() {
             return Rescan::default();
         }
+        let (jobs, latest) = self.without_deferred(jobs, found);
         let _settling = lock(&self.settling);
         let (jobs, gone) = self.with_present_slots(jobs);
         let latest = self.with_present_approvals(&jobs, latest);
@@ -191,71 +195,36 @@ impl Work {
         renewed.collect()
     }
 
-    fn all_latest(&self, jobs: &[Job]) -> Vec<Latest> {
-        let found: Vec<OnceLock<Latest>> = jobs.iter().map(|_| OnceLock::new()).collect();
+    fn all_latest(&self, jobs: &[Job], uncompiled: Uncompiled) -> Vec<Found> {
+        let found: Vec<OnceLock<Found>> = jobs.iter().map(|_| OnceLock::new()).collect();
         cores::on_every_core(jobs, |index, job| {
             if let Some(cell) = found.get(index).filter(|_| !self.cancel.is_cancelled()) {
-                let latest = self.latest(job);
-                let plugin = latest.plugin.map(|plugin| self.with_source(&job.candidate, plugin));
-                let _ = cell.set(Latest { plugin, ..latest });
+                let found = self.latest(job, uncompiled);
+                let _ = cell.set(found.map(|latest| self.renewed(&job.candidate, latest)));
             }
         });
-        let cancelled = || Latest {
-            file_digest: None,
-            digest: None,
-            plugin: Err("it was given up".to_owned()),
-        };
+        let cancelled = || Ok(failed(None, "it was given up".to_owned()));
         found.into_iter().map(|cell| cell.into_inner().unwrap_or_else(cancelled)).collect()
     }
 
-    /// Returns the current state of a file's bytes.
-    fn latest(&self, job: &Job) -> Latest {
-        let known = job.before.as_ref().map(|slot| &slot.latest);
-        let file_digest = match (&job.treatment, known) {
-            (Treatment::Keep | Treatment::Judge, Some(known)) => return known.clone(),
-            (Treatment::Refuse(reason), _) => Err(reason.clone()),
-            _ => job.candidate.file_digest(
-                self.task.sandbox.cache(),
-                known.and_then(|known| known.file_digest.as_ref()),
-            ),
-        };
-        let file_digest = match file_digest {
-            Ok(file_digest) => file_digest,
-            Err(reason) => return Latest { file_digest: None, digest: None, plugin: Err(reason) },
-        };
-        if let Some(known) = known.filter(|known| {
-            known.digest == Some(file_digest.digest) && !is_touched(known, &file_digest)
-        }) {
-            return Latest { file_digest: Some(file_digest), ..known.clone() };
-        }
-        let standing = job.before.as_ref().and_then(|slot| slot.standing.as_ref());
-        if let Some(back) = standing.filter(|standing| standing.digest() == file_digest.digest) {
-            return Latest {
-                file_digest: Some(file_digest),
-                digest: Some(back.digest()),
-                plugin: Ok(back.clone()),
-            };
-        }
-        let check =
-            |digest| self.task.description_terms(&job.candidate, digest, job.before.as_ref());
-        let prepared = catch_panic(|| {
-            let terms = check(file_digest.digest)?;
-            match job.candidate.prepare_cached(file_digest.digest, terms, &self.task.sandbox) {
-                Some(prepared) => Ok(prepared),
-                None => job.candidate.prepare(&self.task.sandbox, &self.cancel, &check),
-            }
-        });
-        match prepared {
-            Ok(prepared) => Latest {
-                file_digest: Some(file_digest),
-                ..Latest::from_plugin(self.plugin(&job.candidate, prepared))
-            },
-            Err(error) => {
-                let reason = self.task.rejection(&job.candidate, &error);
-                let digest = error.lasting_digest(Some(file_digest.digest));
-                Latest { file_digest: Some(file_digest), digest, plugin: Err(reason) }
+    /// Leaves the deferred files to the threads behind the scan. Until they are compiled, a known
+    /// file keeps its state, and a new one is not there yet.
+    fn without_deferred(&self, jobs: Vec<Job>, found: Vec<Found>) -> (Vec<Job>, Vec<Latest>) {
+        let mut deferred = Vec::new();
+        let mut present = Vec::new();
+        for (job, found) in jobs.into_iter().zip(found) {
+            match (found, &job.before) {
+                (Ok(latest), _) => present.push((job, latest)),
+                (Err(file), before) => {
+                    let known = before.as_ref().map(|slot| slot.latest.clone());
+                    let kept = |latest| (Job { treatment: Treatment::Keep, ..job }, latest);
+                    present.extend(known.map(kept));
+                    deferred.push(*file);
+                }
             }
         }
+        lock(&self.background).replace(deferred);
+        present.into_iter().unzip()
     }
 
     /// Updates the source and the approval of the plugin.
@@ -354,14 +323,4 @@ impl Work {
             !rescan.is_empty()
         });
     }
-}
-
-/// Returns true if a rejected file has been written again, in which case it is tried again.
-fn is_touched(known: &Latest, now: &FileDigest) -> bool {
-    let identities = known
-        .file_digest
-        .as_ref()
-        .and_then(|file_digest| file_digest.identity.as_ref())
-        .zip(now.identity.as_ref());
-    known.plugin.is_err() && identities.is_some_and(|(then, now)| !then.is_still(now))
 }

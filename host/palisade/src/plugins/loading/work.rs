@@ -1,5 +1,6 @@
 //! The state that the threads of loading share.
 
+use super::background::Background;
 use super::optimizer::Optimizer;
 use super::progress::LoadProgress;
 use super::slot::Slot;
@@ -147,7 +148,9 @@ pub(super) struct Work {
     pub(super) namesakes: Mutex<HashSet<String>>,
     /// Locked within `decided`, never around it.
     pub(super) optimizer: Mutex<Optimizer>,
-    /// Serialises compilations and scans.
+    /// The files that are compiled behind the scans.
+    pub(super) background: Mutex<Background>,
+    /// Serialises scans and the compilations of the start.
     pub(super) turn: Mutex<()>,
     pub(super) progress: watch::Sender<LoadProgress>,
     pub(super) cancel: CancellationToken,
@@ -175,6 +178,7 @@ impl Work {
             pinned_dirs,
             namesakes,
             optimizer: Mutex::default(),
+            background: Mutex::default(),
             turn: Mutex::default(),
             progress,
             cancel: CancellationToken::new(),

@@ -23,7 +23,7 @@ fn watched() -> (TempDir, StopHandle, Receiver<()>) {
             let _ = sender.send(());
         };
         let take = || Snapshot::take(&sources, &[]);
-        let _ = watch(take, |time| stop_signal.wait(time), scan);
+        let _ = watch(take, |time| stop_signal.wait(time), scan, || false);
     });
     (directory, stop_handle, scans)
 }
@@ -34,6 +34,21 @@ fn scan_runs_at_start_and_after_changes() {
     scans.recv_timeout(LONG).unwrap();
     fs::write(directory.path().join("a.wasm"), "a").unwrap();
     scans.recv_timeout(LONG).unwrap();
+}
+
+#[test]
+fn scan_that_is_due_runs_without_a_change() {
+    let directory = tempfile::tempdir().unwrap();
+    let (due, scans) = (Cell::new(3), Cell::new(0));
+    let polls = Cell::new(0);
+    let wait = |_| {
+        polls.set(polls.get() + 1);
+        if polls.get() > 10 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let scan = || scans.set(scans.get() + 1);
+    let is_due = || due.replace(due.get() - 1) > 0;
+    let _ = watch(|| Snapshot::take(&sources(&directory), &[]), wait, scan, is_due);
+    assert_eq!(scans.get(), 1 + 3, "one at the start, and those that were due");
 }
 
 #[test]
@@ -107,7 +122,12 @@ fn idle_poll_reads_only_metadata() {
         if polls.get() > 100 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     assert_eq!(
-        watch(|| Snapshot::take(&sources(&directory), &[]), wait, || scans.set(scans.get() + 1)),
+        watch(
+            || Snapshot::take(&sources(&directory), &[]),
+            wait,
+            || scans.set(scans.get() + 1),
+            || false
+        ),
         ControlFlow::Break(())
     );
     assert_eq!(scans.get(), 1, "only the scan at the start");
