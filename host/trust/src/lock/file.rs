@@ -47,7 +47,10 @@ pub enum LockError {
         reason: String,
     },
     /// The text is no lock.
-    #[error("`{}` is no lock of plugins: {reason}", path.display())]
+    #[error(
+        "`{}` is no lock of plugins; restore it from a copy, or remove it and approve the plugins again: {reason}",
+        path.display()
+    )]
     Invalid {
         /// The path of the file.
         path: PathBuf,

@@ -142,7 +142,7 @@ fn unreadable(directory: &Path, patience: &Patience) -> Option<Check> {
     Some(bad(
         exit,
         &found,
-        "give an existing directory with --plugins, PALISADE_PLUGINS or `plugins.directories`",
+        "give an existing directory with --plugins, PALISADE_PLUGINS or `plugins.directories`; `palisade config show` says which file named it",
     ))
 }
 
