@@ -45,7 +45,7 @@ pub fn fetch(
 ) -> Result<Fetched, TransferError> {
     let (bytes, signature, resolved) = match source {
         Source::File(path) => {
-            let (bytes, signature) = from_file(path)?;
+            let (bytes, signature) = from_file(path, LastLink::Follow)?;
             (bytes, signature, None)
         }
         Source::Web(url) => {
@@ -60,12 +60,16 @@ pub fn fetch(
     Ok(Fetched { digest: Digest::of(&bytes), bytes, signature, resolved })
 }
 
-/// Reads a plugin file and its signature.
-pub(crate) fn from_file(path: &Path) -> Result<(Vec<u8>, Option<String>), TransferError> {
+/// Reads a plugin file and its signature, which may be a symbolic link if `link` is followed.
+pub(crate) fn from_file(
+    path: &Path,
+    link: LastLink,
+) -> Result<(Vec<u8>, Option<String>), TransferError> {
     let failed = |path: &Path, reason| TransferError::File { path: path.to_owned(), reason };
-    let bytes = read(path, limits::PLUGIN).map_err(|reason| failed(path, reason))?;
+    let bytes =
+        read(path, LastLink::Follow, limits::PLUGIN).map_err(|reason| failed(path, reason))?;
     let beside = signature_file(path);
-    let signature = match read(&beside, limits::SIGNATURE) {
+    let signature = match read(&beside, link, limits::SIGNATURE) {
         Ok(text) => Some(String::from_utf8_lossy(&text).into_owned()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(reason) => return Err(failed(&beside, reason)),
@@ -73,8 +77,8 @@ pub(crate) fn from_file(path: &Path) -> Result<(Vec<u8>, Option<String>), Transf
     Ok((bytes, signature))
 }
 
-fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let file = open_regular(path, LastLink::Follow)?;
+fn read(path: &Path, link: LastLink, most: u64) -> io::Result<Vec<u8>> {
+    let file = open_regular(path, link)?;
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > most {
@@ -122,6 +126,10 @@ fn from_registry(
     credentials: &CredentialsOf,
 ) -> Result<Pulled, TransferError> {
     let mut registry = Registry::new(network, reference, Access::Pull, credentials)?;
+    pull(&mut registry, reference).map_err(|error| registry.without_its_words(error))
+}
+
+fn pull(registry: &mut Registry<'_>, reference: &OciReference) -> Result<Pulled, TransferError> {
     let manifest = registry.manifest(layout::MANIFEST)?.ok_or_else(|| TransferError::Status {
         url: shown(&reference.url("manifests")),
         status: 404,

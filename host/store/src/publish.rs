@@ -8,7 +8,9 @@ use crate::registry::{Access, Registry};
 use crate::transfer_error::TransferError;
 use bytes::Bytes;
 use palisade::tool::Digest;
+use palisade::workspace::LastLink;
 use palisade_net::Network;
+use palisade_trust::{check_form, signature_file};
 use std::path::Path;
 
 /// Whether a tag may be moved to other bytes.
@@ -37,8 +39,8 @@ pub struct Published {
 ///
 /// # Errors
 ///
-/// [`TransferError`] if the file is no component, the reference has no tag, the tag has other bytes
-/// already, or the registry refuses a request.
+/// [`TransferError`] if the file is no component, what is beside it is a link or no signature, the
+/// reference has no tag, the tag has other bytes already, or the registry refuses a request.
 pub fn publish(
     network: &Network,
     file: &Path,
@@ -50,7 +52,12 @@ pub fn publish(
     if reference.digest().is_some() || reference.tag().is_none() {
         return Err(TransferError::NoTag);
     }
-    let (bytes, signature) = from_file(file)?;
+    // A checkout may hold a link to any file of the user.
+    let (bytes, signature) = from_file(file, LastLink::Keep)?;
+    if let Some(text) = &signature {
+        let path = signature_file(file);
+        check_form(text).map_err(|reason| TransferError::Signature { path, reason })?;
+    }
     check_beginning(&bytes)?;
     let interface = Interface::of(&bytes)?;
     let component = Blob::new(bytes);
@@ -60,28 +67,35 @@ pub fn publish(
     let (manifest, config) =
         made.map_err(|error| TransferError::Layout { reason: error.to_string() })?;
     let mut registry = Registry::new(network, reference, Access::Push, credentials)?;
-    if overwrite == Overwrite::Refuse {
-        check_free(&mut registry, reference, component.digest)?;
-    }
-    // The manifest comes last: what it names is there by then.
-    for blob in [&component, &config] {
-        registry.upload(blob.digest, &Bytes::copy_from_slice(&blob.bytes))?;
-    }
-    registry.put_manifest(layout::MANIFEST, &Bytes::copy_from_slice(&manifest.bytes))?;
+    push(&mut registry, [&component, &config], &manifest, overwrite)
+        .map_err(|error| registry.without_its_words(error))?;
     Ok(Published { manifest: manifest.digest, component: component.digest, is_signed })
 }
 
-/// Refuses a tag that has other bytes.
-fn check_free(
+/// Uploads the blobs of a component and its manifest.
+fn push(
     registry: &mut Registry<'_>,
-    reference: &OciReference,
-    component: Digest,
+    [component, config]: [&Blob; 2],
+    manifest: &Blob,
+    overwrite: Overwrite,
 ) -> Result<(), TransferError> {
+    if overwrite == Overwrite::Refuse {
+        check_free(registry, component.digest)?;
+    }
+    // The manifest comes last: what it names is there by then.
+    for blob in [component, config] {
+        registry.upload(blob.digest, &Bytes::copy_from_slice(&blob.bytes))?;
+    }
+    registry.put_manifest(layout::MANIFEST, &Bytes::copy_from_slice(&manifest.bytes))
+}
+
+/// Refuses a tag that has other bytes.
+fn check_free(registry: &mut Registry<'_>, component: Digest) -> Result<(), TransferError> {
     let Some(text) = registry.manifest(layout::MANIFEST)? else { return Ok(()) };
     let found = match Manifest::layer(&text) {
         Ok(layer) if layer.digest == component => return Ok(()),
         Ok(layer) => layer.digest.to_string(),
         Err(_) => "an artifact of another layout".to_owned(),
     };
-    Err(TransferError::Exists { reference: reference.to_string(), found })
+    Err(TransferError::Exists { reference: registry.reference().to_string(), found })
 }

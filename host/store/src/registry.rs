@@ -83,6 +83,11 @@ impl<'a> Registry<'a> {
         Ok(Self { network, reference, access, credentials, authorization: None })
     }
 
+    /// Returns the reference to the artifact.
+    pub(crate) fn reference(&self) -> &OciReference {
+        self.reference
+    }
+
     /// Sends a request. If the registry itself asks for it, once more with a token or the
     /// credentials. What another server asks for, to which it led, is nothing to answer.
     pub(crate) fn send(&mut self, call: &Call) -> Result<Answer, TransferError> {
@@ -92,8 +97,13 @@ impl<'a> Registry<'a> {
             return self.permitted(answer);
         }
         if from != self.server()? {
+            // The name of the other server may repeat what the registry got.
+            let other = match &self.authorization {
+                None => from.to_string(),
+                Some(_) => "another server".to_owned(),
+            };
             return Err(self.refused(&format!(
-                "it led to {from}, which asks for credentials, and they are for the registry alone"
+                "it led to {other}, which asks for credentials, and they are for the registry alone"
             )));
         }
         self.authorization = Some(self.authorize(&answer)?);
@@ -234,6 +244,34 @@ impl<'a> Registry<'a> {
         TransferError::Access {
             registry: self.reference.registry().to_owned(),
             reason: reason.to_owned(),
+        }
+    }
+
+    /// Returns an error without the words of a server that got credentials or a token: it may
+    /// repeat them in a URL, a host name or a manifest, in any encoding.
+    pub(crate) fn without_its_words(&self, error: TransferError) -> TransferError {
+        if self.credentials.is_none() && self.authorization.is_none() {
+            return error;
+        }
+        let url = format!("oci://{}", self.reference);
+        match error {
+            TransferError::Exchange { url: asked, reason }
+                if target(&asked)
+                    .is_ok_and(|asked| self.server().is_ok_and(|own| own == asked)) =>
+            {
+                TransferError::Exchange { url, reason }
+            }
+            TransferError::Exchange { .. } | TransferError::Redirect { .. } => self.refused(
+                "it led to another place, and the request there failed; since it got credentials, \
+                 the place is not shown",
+            ),
+            TransferError::Status { status, said, .. } => {
+                TransferError::Status { url, status, said }
+            }
+            TransferError::Layout { .. } => TransferError::Layout {
+                reason: "the registry got credentials, so that its words are not shown".to_owned(),
+            },
+            error => error,
         }
     }
 

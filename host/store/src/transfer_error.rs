@@ -2,6 +2,7 @@
 
 use palisade::tool::Digest;
 use palisade_net::ExchangeError;
+use palisade_trust::SignatureError;
 use std::io;
 use std::path::PathBuf;
 
@@ -16,6 +17,14 @@ pub enum TransferError {
         path: PathBuf,
         /// The system's error, or the limit.
         reason: io::Error,
+    },
+    /// The file beside a plugin that is published is no signature.
+    #[error("`{}` is not published: {reason}", path.display())]
+    Signature {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        reason: SignatureError,
     },
     /// The exchange with a server failed.
     #[error("`{url}`: {reason}")]

@@ -42,5 +42,7 @@ pub use lock::{installed_file, installed_folder};
 pub use locked::{LockedPlugins, Strictness};
 pub use review::{Obstacle, Review, ReviewError};
 pub use shell_word::shell_word;
-pub use signature::{Keys, SignatureError, Signer, TrustedKey, Verified, signature_file};
+pub use signature::{
+    Keys, SignatureError, Signer, TrustedKey, Verified, check_form, signature_file,
+};
 pub use words::{ToolWords, Words, WordsHash};

@@ -192,14 +192,7 @@ impl Keys {
         let Some(text) = signature else {
             return Err(SignatureError::Missing { remedy: how_to_sign(source, file) });
         };
-        let malformed = |reason: String| SignatureError::Malformed { reason };
-        if text.len() > MAX_FILE {
-            return Err(malformed(format!("it has more than {MAX_FILE} bytes")));
-        }
-        if text.trim_end().lines().count() > LINES {
-            return Err(malformed("there is text after the signature".to_owned()));
-        }
-        let signature = Signature::decode(text).map_err(|error| malformed(error.to_string()))?;
+        let signature = parse(text)?;
         let mut refusal = SignatureError::UnknownKey;
         for signer in self.of_source(source) {
             // Signatures of the old kind are refused: only old versions of minisign make them.
@@ -207,13 +200,36 @@ impl Keys {
                 Ok(()) => return Ok(Verified::By(signer.clone())),
                 Err(minisign_verify::Error::UnexpectedKeyId) => {}
                 Err(minisign_verify::Error::UnsupportedLegacyMode) => {
-                    refusal = malformed("it is of the old kind, without a hash".to_owned());
+                    refusal = malformed("it is of the old kind, without a hash");
                 }
                 Err(_) => refusal = SignatureError::Invalid,
             }
         }
         Err(refusal)
     }
+}
+
+/// Checks that a text is a signature of minisign, of any bytes.
+///
+/// # Errors
+///
+/// [`SignatureError::Malformed`].
+pub fn check_form(text: &str) -> Result<(), SignatureError> {
+    parse(text).map(drop)
+}
+
+fn parse(text: &str) -> Result<Signature, SignatureError> {
+    if text.len() > MAX_FILE {
+        return Err(malformed(format!("it has more than {MAX_FILE} bytes")));
+    }
+    if text.trim_end().lines().count() > LINES {
+        return Err(malformed("there is text after the signature"));
+    }
+    Signature::decode(text).map_err(|error| malformed(error.to_string()))
+}
+
+fn malformed(reason: impl Into<String>) -> SignatureError {
+    SignatureError::Malformed { reason: reason.into() }
 }
 
 /// Returns where the signature of a plugin of this source has to be.

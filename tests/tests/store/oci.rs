@@ -130,6 +130,30 @@ fn signature_travels_with_the_artifact() {
 }
 
 #[test]
+fn file_that_is_no_signature_is_not_published() {
+    let world = World::new();
+    let registry = Registry::start();
+    let beside = world.outer().join("to-publish.wasm.minisig");
+    let secret = world.home().join("id_ed25519");
+    fs::write(&secret, "-----BEGIN OPENSSH PRIVATE KEY-----\nplanted\n").unwrap();
+    let to = registry.at("git:1");
+    let refused = |reason: &str| {
+        let ran = publish(&world, &plugin("look"), &to).run();
+        assert!(ran.code != 0 && ran.stderr.contains(reason), "{ran:?}");
+        assert!(!ran.stderr.contains("planted"), "{ran:?}");
+        assert!(registry.content.lock().unwrap().manifests.is_empty());
+    };
+    // As a cloned repository may hold it.
+    std::os::unix::fs::symlink(&secret, &beside).unwrap();
+    refused("cannot read");
+    fs::remove_file(&beside).unwrap();
+    fs::copy(&secret, &beside).unwrap();
+    refused("the signature is none of minisign");
+    fs::remove_file(&beside).unwrap();
+    let _ = publish(&world, &plugin("look"), &to).run().exits_with(0);
+}
+
+#[test]
 fn registry_with_tokens_gets_the_credentials_of_its_own_and_nobody_sees_them() {
     let world = World::new();
     let registry = Registry::with_tokens();
@@ -187,6 +211,47 @@ fn registry_that_repeats_credentials_is_not_quoted() {
             let ran = program.env("PALISADE_REGISTRY_PASSWORD", PASSWORD).run();
             assert!(ran.code != 0 && ran.stderr.contains(&status.to_string()), "{ran:?}");
             assert!(!ran.stderr.to_lowercase().contains("basic"), "{ran:?}");
+        }
+        assert!(server.requests().iter().any(|it| it.head.contains("authorization: basic")));
+    }
+}
+
+#[test]
+fn registry_that_leads_to_credentials_is_not_quoted() {
+    let world = World::new();
+    let answers: [fn(&str) -> Reply; 4] = [
+        |_| Reply::new(307, "").with("location", &format!("https://localhost:1/{PASSWORD}")),
+        |_| Reply::new(307, "").with("location", &format!("https://{PASSWORD}.invalid/")),
+        |_| Reply::new(307, "").with("location", PASSWORD),
+        |method| match method {
+            "POST" => {
+                Reply::new(202, "").with("location", &format!("http://localhost:1/{PASSWORD}"))
+            }
+            _ => Reply::new(
+                200,
+                format!(
+                    "{{\"schemaVersion\": 2, \"layers\": [], \"config\": {{\"mediaType\": \
+                     \"{PASSWORD}\", \"digest\": \"\", \"size\": 0}}}}"
+                ),
+            ),
+        },
+    ];
+    for answer in answers {
+        let server = Server::start(move |request| {
+            match request.head.lines().any(|it| it.starts_with("authorization:")) {
+                false => Reply::new(401, "").with("www-authenticate", "Basic realm=\"x\""),
+                true if request.method == "HEAD" => Reply::new(404, ""),
+                true => answer(&request.method),
+            }
+        });
+        let to = format!("oci://{}/git:1", server.authority());
+        let replace = publish(&world, &plugin("look"), &to).args(["--replace"]);
+        for program in [add(&world, &to), publish(&world, &plugin("look"), &to), replace] {
+            let program = program.env("PALISADE_REGISTRY", server.authority());
+            let program = program.env("PALISADE_REGISTRY_USER", "me");
+            let ran = program.env("PALISADE_REGISTRY_PASSWORD", PASSWORD).run();
+            assert!(ran.code != 0 && !ran.stderr.is_empty(), "{ran:?}");
+            assert!(!ran.stderr.contains(PASSWORD), "{ran:?}");
         }
         assert!(server.requests().iter().any(|it| it.head.contains("authorization: basic")));
     }
