@@ -47,7 +47,8 @@ pub(crate) enum ConnectError {
 /// The addresses that a request may go to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Destinations {
-    /// Public addresses.
+    /// Public addresses of other machines. A public address of this machine leads to services that
+    /// no firewall guards from it.
     Public,
     /// Public and private addresses.
     Any,
@@ -76,7 +77,7 @@ pub(crate) async fn connect(
 ) -> Result<Box<dyn Stream>, ConnectError> {
     let addresses = addresses(&target.host, destinations, network, call).await?;
     let stream = connect_to(&addresses, target.port).await?;
-    if destinations == Destinations::Elsewhere && is_of_this_machine(&stream) {
+    if !destinations.have_this_machine() && is_of_this_machine(&stream) {
         return Err(
             NetRefused::Address { host: target.host.clone(), found: addresses.len() }.into()
         );
@@ -157,6 +158,13 @@ async fn addresses(
 }
 
 impl Destinations {
+    fn have_this_machine(self) -> bool {
+        match self {
+            Self::Public | Self::Elsewhere => false,
+            Self::Any | Self::Private => true,
+        }
+    }
+
     fn have(self, kind: AddressKind) -> bool {
         match (kind, self) {
             (AddressKind::Public, Self::Public | Self::Any | Self::Elsewhere)
@@ -210,6 +218,18 @@ mod tests {
             let listener = TcpListener::bind((address, 0)).await.unwrap();
             let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
             assert_eq!(is_of_this_machine(&stream), is_own, "{address}");
+        }
+    }
+
+    #[test]
+    fn this_machine_is_reached_by_a_rule_for_private_addresses_alone() {
+        for (destinations, is_reached) in [
+            (Destinations::from(Reach::Public), false),
+            (Destinations::from(Reach::Private), true),
+            (Destinations::Elsewhere, false),
+            (Destinations::Private, true),
+        ] {
+            assert_eq!(destinations.have_this_machine(), is_reached, "{destinations:?}");
         }
     }
 }
