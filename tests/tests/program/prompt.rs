@@ -6,7 +6,8 @@ use crate::terminal::Terminal;
 use palisade_tests::World;
 use palisade_tests::program::{Ran, finish};
 use serde_json::json;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 const QUESTION: &str = "Allow this call? [y]es, [N]o, [a]lways, everywhere: ";
 const OF_SEVERAL: &str = "Allow this call? [y]es, [N]o, [s]ession, [a]lways, everywhere: ";
@@ -344,4 +345,28 @@ fn text_from_a_model_is_escaped() {
         !transcript.contains(['\u{1b}', '\u{202e}', '\r', '\u{7}', '\u{9b}']),
         "{transcript:?}"
     );
+}
+
+#[test]
+fn programs_at_one_terminal_ask_one_after_the_other() {
+    let world = World::new();
+    world.file("precious.txt", "kept");
+    let mut terminal = Terminal::new();
+    let script = format!(
+        "$palisade call delete_file '{{\"path\": \"precious.txt\"}}' &
+         read -r _ < go; $palisade call write_file '{WRITE}' & wait"
+    );
+    let go = world.outer().join("go");
+    assert!(Command::new("mkfifo").arg(&go).status().unwrap().success());
+    let child = terminal.start_shell(&world, &script);
+    terminal.shows(QUESTION);
+    std::fs::write(go, "\n").unwrap();
+    let both = "write_file wants to run";
+    assert!(!terminal.shows_within(both, Duration::from_secs(2)), "one question at a time");
+    terminal.types("n\n");
+    terminal.shows(both);
+    terminal.types("y\n");
+    let _ = finish(child);
+    assert_eq!(world.read("made.txt").as_deref(), Some("made"));
+    assert_eq!(world.read("precious.txt").as_deref(), Some("kept"));
 }

@@ -8,8 +8,9 @@ use palisade_tests::program::{Ran, executable, finish};
 use palisade_tests::{World, guest};
 use std::fs::File;
 use std::os::fd::AsFd as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// The maximum wait for output, in milliseconds.
 const PATIENCE: i32 = 60_000;
@@ -51,11 +52,26 @@ impl Terminal {
 
     /// Returns the program in this terminal, with pipes as standard streams, as in a script.
     pub(crate) fn command(&self, world: &World, words: &[&str]) -> Command {
+        let mut command = self.command_of(world, &executable());
+        command.arg("--workspace").arg(world.root()).args(words);
+        command
+    }
+
+    /// Starts a shell in this terminal. `$palisade` is the program with its workspace.
+    #[track_caller]
+    pub(crate) fn start_shell(&self, world: &World, script: &str) -> Child {
+        let mut command = self.command_of(world, Path::new("/bin/sh"));
+        let palisade = format!("{} --workspace {}", executable().display(), world.root().display());
+        command.env("palisade", palisade).arg("-c").arg(script);
+        command.spawn().expect("a shell can be started")
+    }
+
+    fn command_of(&self, world: &World, program: &Path) -> Command {
         let launcher = executable().with_file_name("in-terminal");
         let mut command = Command::new(launcher);
         command
             .arg(&self.path)
-            .arg(executable())
+            .arg(program)
             .env_clear()
             .envs(
                 ["PATH", "LD_LIBRARY_PATH", "LLVM_PROFILE_FILE"]
@@ -67,9 +83,6 @@ impl Terminal {
             .env("HOME", world.home())
             .env("TERM", "xterm")
             .current_dir(world.outer())
-            .arg("--workspace")
-            .arg(world.root())
-            .args(words)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -88,6 +101,18 @@ impl Terminal {
         while !self.seen.contains(text) {
             assert!(self.look(), "the terminal never shows {text:?}, but:\n{}", self.seen);
         }
+    }
+
+    /// Returns true if the terminal shows this text within a time.
+    pub(crate) fn shows_within(&mut self, text: &str, time: Duration) -> bool {
+        let end = Instant::now() + time;
+        while !self.seen.contains(text) {
+            let left = end.saturating_duration_since(Instant::now()).as_millis();
+            if left == 0 || !self.look_for(i32::try_from(left).unwrap_or(PATIENCE)) {
+                return false;
+            }
+        }
+        true
     }
 
     /// Types these keys.
@@ -119,8 +144,12 @@ impl Terminal {
 
     /// Reads more output. Returns false at its end, or after [`PATIENCE`].
     fn look(&mut self) -> bool {
+        self.look_for(PATIENCE)
+    }
+
+    fn look_for(&mut self, milliseconds: i32) -> bool {
         let mut ready = [PollFd::from_borrowed_fd(self.person.as_fd(), PollFlags::IN)];
-        if poll(&mut ready, PATIENCE).is_ok_and(|count| count == 0) {
+        if poll(&mut ready, milliseconds).is_ok_and(|count| count == 0) {
             return false;
         }
         let mut bytes = [0; 4096];

@@ -2,6 +2,7 @@
 
 mod question;
 mod standing_rule;
+mod terminal_lock;
 mod yes_or_no;
 
 pub(super) use standing_rule::StandingRules;
@@ -21,13 +22,14 @@ use std::io::{self, Write as _};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::task::{Poll, ready};
 use std::time::Duration;
+use terminal_lock::TerminalLock;
 use tokio::sync::MutexGuard;
 use tokio::sync::oneshot::{Sender, channel};
 
 /// The poll interval for a withdrawn question.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The controlling terminal. Questions are asked one after the other.
+/// The controlling terminal. Questions are asked one after the other, also those of other programs.
 #[derive(Default)]
 pub(super) struct Terminal {
     turn: tokio::sync::Mutex<()>,
@@ -90,6 +92,7 @@ impl Terminal {
         // A separate thread, because reading a terminal blocks, and so does reading files.
         let thread = std::thread::Builder::new().name("palisade-prompt".to_owned());
         let asking = thread.spawn(move || {
+            let Some(_lock) = TerminalLock::wait(|| send.is_closed()) else { return };
             let question = question(&request, &changes(host, &request), &offers, columns);
             let dialogue = Dialogue { input, output, offers, columns };
             let answer = dialogue.ask(&question, &send);

@@ -1,6 +1,7 @@
 //! A question with the answers yes and no, outside any call.
 
 use super::question::{Offers, Reading, Reply, read};
+use super::terminal_lock::TerminalLock;
 use super::{forget_what_was_typed, open};
 use std::io::{self, Write as _};
 
@@ -20,6 +21,7 @@ pub(in crate::cli) enum YesNo {
 /// If there is no terminal.
 pub(in crate::cli) fn yes_or_no(text: &str) -> io::Result<YesNo> {
     let (mut input, mut output) = open()?;
+    let _lock = TerminalLock::wait(|| false);
     let mut text = text;
     loop {
         // Input that was typed before is no answer to this question.
