@@ -4,12 +4,16 @@ use crate::confine::{self, Bounds, Confined, Kernel};
 use crate::process::{STACK, Streams};
 use crate::start_error::StartError;
 use crate::{Confinement, Network, environment};
+use rustix::process::setpriority_process;
 use serde::{Deserialize, Serialize};
 use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::thread;
+
+/// The scheduling priority of a command (`nice`). It takes no right to lower it.
+const PRIORITY: i32 = 10;
 
 /// The parameters of a command.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -64,6 +68,11 @@ fn from_this_thread(
     site: LaunchSite<'_>,
     streams: [Stdio; 3],
 ) -> Result<(Child, Confined), StartError> {
+    if request.streams == Streams::Output {
+        // So that the helper keeps up with a fork bomb: of thousands of processes with its own
+        // priority, each would run before it.
+        let _ = setpriority_process(None, PRIORITY);
+    }
     // Before the confinement: the list of inherited descriptors is in `/proc`.
     let mut command = environment::shell_command(&request.command, request.confinement)?;
     let [stdin, stdout, stderr] = streams;

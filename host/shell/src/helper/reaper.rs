@@ -2,7 +2,7 @@
 //! behind, and ends with it.
 
 use super::cgroup::Cgroup;
-use super::killer::{self, Killer};
+use super::killer::{self, Killer, Reached};
 use super::process_tree;
 use super::protocol::{self, KILL, Reply, Request, TERMINATE};
 use crate::process::{CommandStreams, ExceededLimit, ExitStatus};
@@ -15,6 +15,7 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process,
     kill_process_group, pidfd_open, set_child_subreaper, setpriority_process, setsid, wait, waitid,
 };
+use rustix::time::{ClockId, clock_gettime};
 use std::collections::HashSet;
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -25,7 +26,8 @@ use std::time::{Duration, Instant};
 
 /// The interval of the process count. A fork bomb creates some hundred processes meanwhile.
 const COUNT_INTERVAL: Duration = Duration::from_millis(20);
-/// The factor by which a pause exceeds the last count: counting takes at most a tenth of a core.
+/// The factor by which a pause exceeds the processor time of the last count: counting takes at most
+/// a tenth of a core, and a count that a fork bomb slows down is followed by the next all the same.
 const COUNT_PAUSE_FACTOR: u32 = 10;
 /// The number of SIGKILL.
 const SIGKILL: i32 = Signal::KILL.as_raw();
@@ -79,7 +81,7 @@ pub fn hold_command() -> Result<(), HelperError> {
     let group = Cgroup::enter(request.limits);
     let is_counted = group.as_ref().is_some_and(|group| counts_all(group, confinement));
     let started = if is_counted || !process_tree::may_be_hidden() {
-        killer::start(request.launch, workspace, streams)
+        killer::start(request.launch, workspace, streams, request.limits)
     } else {
         Err(StartError::HiddenProcesses)
     };
@@ -172,10 +174,12 @@ impl Reaper {
             if self.status.is_none() {
                 self.check_shell();
             }
-            let begun = Instant::now();
-            if begun < next_count {
+            if Instant::now() < next_count {
                 continue;
             }
+            let begun = processor_time();
+            // Asked before the count: of a command that forks meanwhile, a count tells nothing.
+            let was_frozen = self.killer.is_frozen();
             // An unconfined command can leave its group, so that the group's list is not trusted.
             let group = match self.confinement {
                 Confinement::Landlock => self.group.as_ref(),
@@ -185,10 +189,14 @@ impl Reaper {
             if let Some(exceeded) = count.exceeded {
                 return self.kill_all(Some(exceeded));
             }
+            if was_frozen {
+                self.killer.resume();
+            }
             for orphan in count.children.into_iter().filter(|child| *child != self.shell) {
                 let _ = waitid(WaitId::Pid(orphan), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
             }
-            let pause = COUNT_INTERVAL.max(begun.elapsed() * COUNT_PAUSE_FACTOR);
+            let taken = processor_time().saturating_sub(begun);
+            let pause = COUNT_INTERVAL.max(taken * COUNT_PAUSE_FACTOR);
             next_count = Instant::now() + pause;
         }
     }
@@ -259,24 +267,23 @@ impl Reaper {
     fn kill_all(&mut self, exceeded: Option<ExceededLimit>) {
         let mut pause = MIN_PAUSE;
         let mut killed = HashSet::new();
-        let mut last_heartbeat = Instant::now();
+        let mut heartbeat = Heartbeat::default();
         loop {
-            if last_heartbeat.elapsed() >= HEARTBEAT_INTERVAL {
-                self.send(&Reply::Heartbeat);
-                last_heartbeat = Instant::now();
-            }
+            heartbeat.beat(&mut self.control);
             if let Some(group) = &self.group {
                 group.kill();
             }
-            self.killer.kill();
             let before = killed.len();
-            process_tree::each_descendant(|process| {
-                // Process IDs are reused only after all others, so that this is still the listed
-                // process.
-                if killed.insert(process) {
-                    let _ = kill_process(process, Signal::KILL);
-                }
-            });
+            if self.killer.kill() == Reached::None {
+                process_tree::each_descendant(|process| {
+                    // Process IDs are reused only after all others, so that this is still the
+                    // listed process.
+                    if killed.insert(process) {
+                        let _ = kill_process(process, Signal::KILL);
+                    }
+                    heartbeat.beat(&mut self.control);
+                });
+            }
             let has_found_new = killed.len() > before;
             if self.reap(exceeded, &mut killed) == Remaining::None {
                 return;
@@ -312,6 +319,34 @@ impl Reaper {
             }
         }
     }
+}
+
+/// Tells the host, at most once in an interval, that the end of a command goes on.
+struct Heartbeat {
+    last: Instant,
+}
+
+impl Default for Heartbeat {
+    fn default() -> Self {
+        Self { last: Instant::now() }
+    }
+}
+
+impl Heartbeat {
+    fn beat(&mut self, control: &mut UnixStream) {
+        if self.last.elapsed() < HEARTBEAT_INTERVAL {
+            return;
+        }
+        self.last = Instant::now();
+        // A host that has exited is noticed when its end of the socket closes.
+        let _ = protocol::send(control, &Reply::Heartbeat);
+    }
+}
+
+/// Returns the processor time of this thread.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 /// Whether unreaped processes remain.
