@@ -3,6 +3,7 @@
 
 use crate::{build, program};
 use palisade_tests::program::Ran;
+use palisade_tests::sample::{Group, leaves_out};
 use palisade_tests::toolchain::{self, Python};
 use palisade_tests::{World, skip};
 use std::ffi::OsString;
@@ -159,6 +160,9 @@ fn rust_author_goes_from_nothing_to_a_checked_tool() {
 
 #[test]
 fn python_author_goes_from_nothing_to_a_checked_tool() {
+    if leaves_out(&[Group::C, Group::G]) {
+        return;
+    }
     let Some(python) = Python::find() else { return };
     let world = World::new();
     let mut author = Author {

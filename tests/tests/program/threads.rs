@@ -1,6 +1,6 @@
 //! Where the system starts no more threads, a call ends with `resource_exhausted`, and the program
-//! with a sentence. Root only: the limit does not hold for root, so the program runs as other users
-//! who have nothing else.
+//! with a sentence; and a fork bomb is ended long before. Root only: the limit does not hold for
+//! root, so the program runs as other users who have nothing else.
 
 use palisade_tests::World;
 use palisade_tests::program::{Ran, executable, finish};
@@ -90,4 +90,15 @@ fn server_without_threads_says_so() {
     let runs = program.runs_until_success(&["serve"]);
     let said = runs.iter().filter(|ran| ran.stderr.contains("the system starts no more threads"));
     assert!(said.count() > 0, "{runs:?}");
+}
+
+#[test]
+fn fork_bomb_of_a_user_without_rights_is_ended_at_the_limit() {
+    let Some(program) = OfUser::new(54_323) else { return };
+    let bomb = r#"{"command": "trap '' TERM; b() { b & b & wait; }; b"}"#;
+    let words = ["call", "shell", bomb, "--allow", "execute", "--timeout", "1m", "--json"];
+    let ran = program.run(3_000, &words);
+    let result = ran.json();
+    assert_eq!(result["error"]["class"], "resource_exhausted", "{result}");
+    assert_eq!(result["error"]["detail"]["limit"], "processes", "{result}");
 }

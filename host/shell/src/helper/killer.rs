@@ -169,8 +169,8 @@ impl TaskGrowth {
     }
 }
 
-/// Returns the number of tasks in the fourth field of `/proc/loadavg` (`proc_loadavg(5)`), which has
-/// the form `running/all`.
+/// Returns the number of all tasks, from the fourth field of `/proc/loadavg` (`proc_loadavg(5)`):
+/// `running/all`.
 fn system_tasks() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/loadavg").ok()?;
     text.split(' ').nth(3)?.split_once('/')?.1.parse().ok()
