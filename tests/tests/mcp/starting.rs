@@ -116,3 +116,19 @@ fn call_of_a_compiling_tool_waits_for_it() {
     let answer = client.request("tools/call", &call("read_file", json!({"path": "a.txt"})));
     assert_eq!(super::text(&answer), "found");
 }
+
+#[test]
+fn code_that_was_just_compiled_holds_no_descriptor_for_each_memory() {
+    let world = World::new();
+    world.file("a.txt", "found");
+    let cold = world.outer().join("cache");
+    let mut client = Client::legacy(Program::new(&world).env("PALISADE_CACHE", &cold), &json!({}));
+    let answer = client.request("tools/call", &call("read_file", json!({"path": "a.txt"})));
+    assert_eq!(super::text(&answer), "found");
+    let open = std::fs::read_dir(format!("/proc/{}/fd", client.process())).unwrap();
+    let names = open.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
+    let names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+    assert!(names.iter().any(|name| name.starts_with(&*cold.to_string_lossy())), "{names:?}");
+    let images = names.iter().filter(|name| name.contains("wasm-memory-image"));
+    assert_eq!(images.count(), 0, "{names:?}");
+}

@@ -60,9 +60,7 @@ impl Sandbox {
     /// code for an engine that this machine cannot run, count as absent.
     pub(super) fn cached_code(&self, digest: Digest, least: CodeTier) -> Option<CompiledPlugin> {
         least.and_above().find_map(|tier| {
-            let file = self.cache.code(&self.runtime.engine, digest, tier)?;
-            let runtime = self.runtime_of(tier).ok()?;
-            let component = deserialize(&runtime.engine, &CompiledCode::Cached(&file)).ok()?;
+            let component = self.mapped_code(digest, tier)?;
             Some(CompiledPlugin { component, tier, freshness: Freshness::Cached })
         })
     }
@@ -109,7 +107,17 @@ impl Sandbox {
         }
         let Compiled { component, code } = compiled?;
         self.cache.keep_code(engine, digest, tier, &code);
+        // The engine keeps a descriptor for each memory image of code that is in memory, and one
+        // for the file of code that is mapped.
+        let component = self.mapped_code(digest, tier).unwrap_or(component);
         Ok(CompiledPlugin { component, tier, freshness: Freshness::Compiled })
+    }
+
+    /// Maps code of this tier from its file in the cache.
+    fn mapped_code(&self, digest: Digest, tier: CodeTier) -> Option<Component> {
+        let file = self.cache.code(&self.runtime.engine, digest, tier)?;
+        let runtime = self.runtime_of(tier).ok()?;
+        deserialize(&runtime.engine, &CompiledCode::Cached(&file)).ok()
     }
 }
 
