@@ -8,6 +8,7 @@
 mod allowed_hosts;
 mod auth;
 mod body_memory;
+mod both_loopbacks;
 mod client_address;
 mod connection;
 mod connection_limit;

@@ -6,6 +6,7 @@ use palisade_tests::World;
 use palisade_tests::api::{Api, Sender, write};
 use palisade_tests::mcp_http::Answer;
 use serde_json::{Value, json};
+use std::net::TcpListener;
 
 /// The parts of described paths, each with a value.
 const PARTS: [(&str, &str); 5] = [
@@ -156,4 +157,17 @@ fn login_makes_no_further_login() {
     assert_eq!(refused.message()["code"], "operator_token_needed", "{refused:?}");
     let issued = api.operator.post("/logins", &json!({}));
     assert!(issued.status == 200 && issued.message()["code"].is_string(), "{issued:?}");
+}
+
+#[test]
+fn nobody_else_can_listen_at_the_other_loopback_address() {
+    if TcpListener::bind("[::1]:0").is_err() {
+        palisade_tests::skip("this machine has no `::1`");
+        return;
+    }
+    let world = World::new();
+    let api = served(&world, &[]);
+    let (_, port) = api.endpoint.address.rsplit_once(':').unwrap();
+    let taken = TcpListener::bind(format!("[::1]:{port}"));
+    assert!(taken.is_err(), "a browser leads the name of the console to this address first");
 }

@@ -89,6 +89,11 @@ impl Remote {
             };
             return Err(Failure::usage(line));
         };
+        // `localhost` leads to two addresses, and another user may listen at the other one.
+        let base = match host.eq_ignore_ascii_case("localhost") {
+            true => format!("http://{}", token::address_of_operator(host, port)),
+            false => base.clone(),
+        };
         let config = Agent::config_builder()
             .http_status_as_error(false)
             // A proxy of the environment must not see the token.

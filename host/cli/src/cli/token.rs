@@ -10,6 +10,7 @@ use palisade::internal::{open_unreplaceable_file, state_directories};
 use palisade_mcp::http::{Access, Token};
 use private::{Directory, Written};
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -245,6 +246,14 @@ pub(super) fn of_operator(
     let Some(file) = file else { return Ok(None) };
     let text = from_file(&file)?;
     Ok(Some(text.trim_end_matches(['\r', '\n']).to_owned()))
+}
+
+/// Returns the address of the server whose operator's token is kept for this host, or that of
+/// `127.0.0.1` if none is.
+pub(super) fn address_of_operator(host: &str, port: u16) -> SocketAddr {
+    let file = kept(host, port, Holder::Operator);
+    let name = file.as_deref().and_then(Path::file_name).and_then(OsStr::to_str);
+    name.and_then(reached).unwrap_or_else(|| SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
 }
 
 /// Returns the directories that may contain tokens, of this run or of one with another environment.

@@ -1,6 +1,7 @@
 //! The listener: accepts connections within the connection limit, and shuts them down at the end.
 
 use super::allowed_hosts::AllowedHosts;
+use super::both_loopbacks::{self, OtherLoopback};
 use super::connection::{Connection, ConnectionHandler};
 use super::connection_limit::{ConnectionLimit, ConnectionPermit};
 use super::disconnect::DisconnectWatch;
@@ -34,6 +35,8 @@ const TURNED_AWAY: usize = 32;
 #[derive(Debug)]
 pub(crate) struct Listener {
     listener: TcpListener,
+    /// The listener at the other loopback address.
+    other: Option<TcpListener>,
     settings: Settings,
     bound: SocketAddr,
     limit: ConnectionLimit,
@@ -54,10 +57,15 @@ impl Listener {
         let settings = settings
             .for_address(bound)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let (other, settings) = match both_loopbacks::take(&listener)? {
+            OtherLoopback::Held(other) => (Some(TcpListener::from_std(other)?), settings),
+            OtherLoopback::Absent => (None, settings),
+            OtherLoopback::Open => (None, settings.without_console_name()),
+        };
         // Connections may hold as many descriptors as guests; the rest stays with the host.
         let limit = ConnectionLimit::with_descriptors(guest_descriptors());
         let (listener, logins) = (TcpListener::from_std(listener)?, Logins::default());
-        Ok(Self { listener, settings, bound, limit, logins })
+        Ok(Self { listener, other, settings, bound, limit, logins })
     }
 
     /// Returns the bound address, with the port that the system chose.
@@ -83,7 +91,7 @@ impl Listener {
     }
 
     /// Returns the origin of the console under its own host name, or `None` if the server has no
-    /// operator or is bound to an address of the network.
+    /// operator, is bound to an address of the network, or does not hold both loopback addresses.
     pub(crate) fn console_origin(&self) -> Option<String> {
         self.settings.console_host(self.bound).map(|host| format!("http://{host}"))
     }
@@ -131,7 +139,7 @@ impl Listener {
                     report(ended);
                     continue;
                 }
-                accepted = self.listener.accept() => accepted,
+                accepted = self.accept() => accepted,
             };
             match accepted {
                 Ok((socket, from)) => {
@@ -147,8 +155,18 @@ impl Listener {
                 }
             }
         }
-        drop(self.listener);
+        drop((self.listener, self.other));
         connections.end().await;
+    }
+
+    async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        match &self.other {
+            None => self.listener.accept().await,
+            Some(other) => tokio::select! {
+                accepted = self.listener.accept() => accepted,
+                accepted = other.accept() => accepted,
+            },
+        }
     }
 }
 

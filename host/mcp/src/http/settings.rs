@@ -35,6 +35,14 @@ pub struct Settings {
     pub(super) operator: Option<Token>,
     pub(super) hosts: Vec<HostPort>,
     pub(super) origins: Vec<Origin>,
+    console_name: ConsoleName,
+}
+
+/// Whether the console has a host name of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ConsoleName {
+    Own,
+    None,
 }
 
 /// An error in the settings.
@@ -73,7 +81,9 @@ impl Settings {
                 Err(SettingsError::TokenNeeded(address))
             }
             Access::Unauthenticated | Access::Token(_) => {
-                Ok(Self { address, access, operator: None, hosts: Vec::new(), origins: Vec::new() })
+                let (hosts, origins) = (Vec::new(), Vec::new());
+                let console_name = ConsoleName::Own;
+                Ok(Self { address, access, operator: None, hosts, origins, console_name })
             }
         }
     }
@@ -120,8 +130,13 @@ impl Settings {
 
     /// Returns the same settings for another address, checking the access rule again.
     pub(super) fn for_address(self, address: SocketAddr) -> Result<Self, SettingsError> {
-        let Self { address: _, access, operator, hosts, origins } = self;
-        Self::new(address, access).map(|moved| Self { operator, hosts, origins, ..moved })
+        let moved = Self::new(address, self.access)?;
+        Ok(Self { address: moved.address, ..self })
+    }
+
+    /// Gives the console no host name of its own: such a name would lead to another server as well.
+    pub(super) fn without_console_name(self) -> Self {
+        Self { console_name: ConsoleName::None, ..self }
     }
 
     /// Returns the hosts and origins that a server at this address accepts.
@@ -140,6 +155,9 @@ impl Settings {
     /// this one. The name follows from the operator's token, since a login outlasts a restart with
     /// it.
     pub(super) fn console_host(&self, bound: SocketAddr) -> Option<String> {
+        if self.console_name == ConsoleName::None {
+            return None;
+        }
         let (ip, operator) = (bound.ip(), self.operator?);
         let key = blake3::derive_key("palisade: the host of the console", operator.0.as_bytes());
         let name = blake3::Hash::from_bytes(key).to_hex();
