@@ -334,12 +334,13 @@ impl Host {
         self.loading.rescan()
     }
 
-    /// Runs [`rescan`](Self::rescan) on a separate thread whenever a plugin location has changed.
+    /// Scans on a separate thread whenever a plugin location has changed. Changed files that have to
+    /// be compiled are compiled on other threads, and registered when they are ready.
     /// The thread compares the metadata of the files every 500 ms. After a difference it waits
     /// until nothing has changed for 100 ms, for at most one second. `on_rescan` is called on that
     /// thread with each result that has changes. Another thread watches the
-    /// [approvals](HostBuilder::approvals) in the same way, so that a revocation does not wait for
-    /// the compilation of a file. Watching ends when the returned value or this host is dropped.
+    /// [approvals](HostBuilder::approvals) in the same way, so that a revocation waits for no
+    /// scan. Watching ends when the returned value or this host is dropped.
     ///
     /// # Errors
     ///

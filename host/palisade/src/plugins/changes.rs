@@ -48,3 +48,12 @@ pub(crate) enum PluginChange<'a> {
     Removed(&'a Plugin),
     Rejected(&'a Rejected),
 }
+
+/// The reason why a watch scans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ScanCause {
+    /// A file has changed, or the watch begins.
+    Change,
+    /// A file was compiled behind the last scan, or a scan was left out.
+    Due,
+}

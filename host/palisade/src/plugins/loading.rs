@@ -5,6 +5,7 @@ mod background;
 mod claims;
 mod compile;
 mod cores;
+mod deferred;
 mod file_update;
 mod latest;
 mod optimize;
@@ -23,7 +24,7 @@ pub use progress::LoadProgress;
 pub(crate) use unapproved::Unapproved;
 pub(crate) use work::Task;
 
-use super::changes::Rescan;
+use super::changes::{Rescan, ScanCause};
 use super::loaded::{Compiling, LoadError, Loaded};
 use super::pinned_dirs::PinnedDirs;
 use super::plugin::Plugin;
@@ -174,11 +175,11 @@ impl Loading {
 
     /// Returns a function that scans on its caller's thread while this value lives, and leaves the
     /// compilation of changed files to other threads. It holds a weak reference.
-    pub(super) fn weak_rescan(&self) -> impl Fn() -> Option<Rescan> + Send + 'static {
+    pub(super) fn weak_rescan(&self) -> impl Fn(ScanCause) -> Option<Rescan> + Send + 'static {
         let work = Arc::downgrade(&self.0);
-        move || {
+        move |cause| {
             let work = work.upgrade().filter(|work| !work.cancel.is_cancelled())?;
-            let scan = AssertUnwindSafe(|| work.rescan_ready_and_compile());
+            let scan = AssertUnwindSafe(|| work.rescan_ready_and_compile(cause));
             Some(catch_unwind(scan).unwrap_or_default())
         }
     }
@@ -191,9 +192,9 @@ impl Loading {
     }
 
     /// Returns a function that asks for the approvals again, as [`weak_rescan`](Self::weak_rescan).
-    pub(super) fn weak_judge(&self) -> impl Fn() -> Option<Rescan> + Send + 'static {
+    pub(super) fn weak_judge(&self) -> impl Fn(ScanCause) -> Option<Rescan> + Send + 'static {
         let work = Arc::downgrade(&self.0);
-        move || {
+        move |_| {
             let work = work.upgrade().filter(|work| !work.cancel.is_cancelled())?;
             Some(catch_unwind(AssertUnwindSafe(|| work.judge_again())).unwrap_or_default())
         }
@@ -201,9 +202,9 @@ impl Loading {
 
     /// Returns a function that takes out the plugins whose approval is gone, without a wait for a
     /// scan, as [`weak_rescan`](Self::weak_rescan).
-    pub(super) fn weak_retract(&self) -> impl Fn() -> Option<Rescan> + Send + 'static {
+    pub(super) fn weak_retract(&self) -> impl Fn(ScanCause) -> Option<Rescan> + Send + 'static {
         let work = Arc::downgrade(&self.0);
-        move || {
+        move |_| {
             let work = work.upgrade().filter(|work| !work.cancel.is_cancelled())?;
             Some(catch_unwind(AssertUnwindSafe(|| work.retract())).unwrap_or_default())
         }

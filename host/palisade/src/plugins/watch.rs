@@ -5,7 +5,7 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 
-use super::changes::Rescan;
+use super::changes::{Rescan, ScanCause};
 use super::loading::Loading;
 use snapshot::Snapshot;
 use std::convert::Infallible;
@@ -64,7 +64,7 @@ impl Watch {
         loading: &Loading,
         take: impl Fn() -> Snapshot + Send + 'static,
         scan: Scan<
-            impl Fn() -> Option<Rescan> + Send + 'static,
+            impl Fn(ScanCause) -> Option<Rescan> + Send + 'static,
             impl Fn() -> bool + Send + 'static,
         >,
         on_rescan: OnRescan,
@@ -92,7 +92,10 @@ struct Scan<R, D> {
 fn start(
     loading: &Loading,
     take: impl Fn() -> Snapshot + Send + 'static,
-    scan: Scan<impl Fn() -> Option<Rescan> + Send + 'static, impl Fn() -> bool + Send + 'static>,
+    scan: Scan<
+        impl Fn(ScanCause) -> Option<Rescan> + Send + 'static,
+        impl Fn() -> bool + Send + 'static,
+    >,
     on_rescan: Arc<Mutex<OnRescan>>,
 ) -> Result<StopHandle, WatchError> {
     let (stop_handle, stop_signal) = stop_channel();
@@ -101,8 +104,8 @@ fn start(
         if closed.is_cancelled() { ControlFlow::Break(()) } else { stop_signal.wait(time) }
     };
     let Scan { run, is_due } = scan;
-    let scan = move || {
-        if let Some(rescan) = run().filter(|rescan| !rescan.is_empty()) {
+    let scan = move |cause| {
+        if let Some(rescan) = run(cause).filter(|rescan| !rescan.is_empty()) {
             notify(&on_rescan.lock().unwrap_or_else(PoisonError::into_inner), &rescan);
         }
     };
@@ -147,11 +150,11 @@ impl StopSignal {
 fn watch(
     take: impl Fn() -> Snapshot,
     wait: impl Fn(Duration) -> ControlFlow<()>,
-    scan: impl Fn(),
+    scan: impl Fn(ScanCause),
     is_due: impl Fn() -> bool,
 ) -> ControlFlow<()> {
     let mut last = take();
-    scan();
+    scan(ScanCause::Change);
     loop {
         wait(POLL)?;
         // Taken before the scan, so that a change during the scan starts the next one.
@@ -159,8 +162,10 @@ fn watch(
         if now != last {
             now = after_quiet(now, &take, &wait)?;
         }
-        if last.may_differ(&now) || is_due() {
-            scan();
+        if last.may_differ(&now) {
+            scan(ScanCause::Change);
+        } else if is_due() {
+            scan(ScanCause::Due);
         }
         last = now;
     }

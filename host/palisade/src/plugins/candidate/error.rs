@@ -28,7 +28,7 @@ pub(in crate::plugins) enum Lacks {
 impl CandidateError {
     pub(super) fn new(refused: &PluginRefused, digest: Digest) -> Self {
         let lacks = match refused {
-            PluginRefused::NoRoom { .. } => Lacks::Room,
+            PluginRefused::NoRoom { .. } | PluginRefused::NoAddressSpace { .. } => Lacks::Room,
             refused if refused.lacks_grant() => Lacks::Grant,
             _ => Lacks::Fitness,
         };

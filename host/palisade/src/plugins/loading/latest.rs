@@ -4,6 +4,8 @@ use super::background::Deferred;
 use super::slot::{Latest, Slot};
 use super::work::{Outcome, Work, catch_panic, lock};
 use crate::plugins::candidate::{Candidate, FileDigest};
+use crate::tool::Digest;
+use tokio_util::sync::CancellationToken;
 
 /// A file with its previous state.
 pub(super) struct Job {
@@ -29,6 +31,9 @@ pub(super) enum Uncompiled {
     Compile,
     /// They keep their state, and are compiled behind the scan.
     Defer,
+    /// As [`Defer`](Self::Defer), in a scan without a change of a file: what has failed for want of
+    /// room is not tried again.
+    DeferNew,
 }
 
 /// The current state of a file, or the file if it has to be compiled behind the scan.
@@ -48,7 +53,7 @@ impl Work {
         };
         let file_digest = match file_digest {
             Ok(file_digest) => file_digest,
-            Err(reason) => return Ok(failed(None, reason)),
+            Err(reason) => return Ok(failed(None, None, reason)),
         };
         if let Some(known) = known.filter(|known| {
             known.digest == Some(file_digest.digest) && !is_touched(known, &file_digest)
@@ -61,9 +66,18 @@ impl Work {
             return Ok(Latest { file_digest: Some(file_digest), ..latest });
         }
         let before = job.before.as_ref();
-        match uncompiled {
-            Uncompiled::Compile => Ok(self.compiled(&job.candidate, file_digest, before)),
-            Uncompiled::Defer => self.ready(&job.candidate, file_digest, before),
+        let has_failed = |known: &&Latest| {
+            let bytes = known.file_digest.as_ref().map(|known| known.digest);
+            known.digest.is_none() && known.plugin.is_err() && bytes == Some(file_digest.digest)
+        };
+        match (uncompiled, known.filter(has_failed)) {
+            (Uncompiled::Compile, _) => {
+                Ok(self.compiled(&job.candidate, file_digest, before, &self.cancel))
+            }
+            (Uncompiled::DeferNew, Some(known)) => Ok(known.clone()),
+            (Uncompiled::Defer | Uncompiled::DeferNew, _) => {
+                self.ready(&job.candidate, file_digest, before)
+            }
         }
     }
 
@@ -74,23 +88,23 @@ impl Work {
         file_digest: FileDigest,
         before: Option<&Slot>,
     ) -> Found {
-        if let Some(latest) = lock(&self.background).take(candidate, file_digest.digest) {
-            return Ok(Latest { file_digest: Some(file_digest), ..latest });
-        }
-        let mut part = None;
         let cached = catch_panic(|| {
-            let terms = self.task.description_terms(candidate, file_digest.digest, before)?;
-            part = Some(terms.part);
-            Ok(candidate.prepare_cached(file_digest.digest, terms, &self.task.sandbox))
+            let digest = file_digest.digest;
+            let terms = self.task.description_terms(candidate, digest, before)?;
+            let part = terms.part;
+            Ok((part, candidate.prepare_cached(digest, terms, &self.task.sandbox)))
         });
-        match (cached, part) {
-            (Ok(Some(prepared)), _) => Ok(self.prepared(candidate, file_digest, Ok(prepared))),
-            (Ok(None), Some(part)) => {
+        match cached {
+            Ok((_, Some(prepared))) => Ok(self.prepared(candidate, file_digest, Ok(prepared))),
+            Ok((part, None)) => {
+                // With the identity of the file when it was left, so that a later write is seen.
+                if let Some(latest) = lock(&self.background).take(candidate, file_digest.digest) {
+                    return Ok(latest);
+                }
                 let (candidate, before) = (candidate.clone(), before.cloned());
                 Err(Box::new(Deferred { candidate, file_digest, before, part }))
             }
-            (Ok(None), None) => Ok(self.compiled(candidate, file_digest, before)),
-            (Err(error), _) => Ok(self.prepared(candidate, file_digest, Err(error))),
+            Err(error) => Ok(self.prepared(candidate, file_digest, Err(error))),
         }
     }
 
@@ -100,13 +114,14 @@ impl Work {
         candidate: &Candidate,
         file_digest: FileDigest,
         before: Option<&Slot>,
+        cancel: &CancellationToken,
     ) -> Latest {
         let check = |digest| self.task.description_terms(candidate, digest, before);
         let outcome = catch_panic(|| {
             let terms = check(file_digest.digest)?;
             match candidate.prepare_cached(file_digest.digest, terms, &self.task.sandbox) {
                 Some(prepared) => Ok(prepared),
-                None => candidate.prepare(&self.task.sandbox, &self.cancel, &check),
+                None => candidate.prepare(&self.task.sandbox, cancel, &check),
             }
         });
         self.prepared(candidate, file_digest, outcome)
@@ -121,15 +136,20 @@ impl Work {
             Err(error) => {
                 let reason = self.task.rejection(candidate, &error);
                 let digest = error.lasting_digest(Some(file_digest.digest));
-                Latest { digest, ..failed(Some(file_digest), reason) }
+                failed(Some(file_digest), digest, reason)
             }
         }
     }
 }
 
-/// Returns the state of bytes that are no plugin.
-pub(super) fn failed(file_digest: Option<FileDigest>, reason: String) -> Latest {
-    Latest { file_digest, digest: None, plugin: Err(reason) }
+/// Returns the state of bytes that are no plugin. A failure with a digest lasts as long as the
+/// file has these bytes.
+pub(super) fn failed(
+    file_digest: Option<FileDigest>,
+    digest: Option<Digest>,
+    reason: String,
+) -> Latest {
+    Latest { file_digest, digest, plugin: Err(reason) }
 }
 
 /// Returns true if a rejected file has been written again, in which case it is tried again.

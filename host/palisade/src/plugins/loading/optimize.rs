@@ -1,7 +1,8 @@
 //! Compiles the optimised code of plugins in the background, one plugin after the other.
 
+use super::latest::Uncompiled;
 use super::work::{Work, lock};
-use crate::plugins::changes::Rescan;
+use crate::plugins::changes::{Rescan, ScanCause};
 use crate::sandbox::Prepared;
 use std::sync::Arc;
 use std::thread::Builder;
@@ -49,9 +50,13 @@ impl Work {
         rescan
     }
 
-    /// Scans again without a wait for compilations: new code is compiled behind the scan.
-    pub(super) fn rescan_ready_and_compile(self: &Arc<Self>) -> Rescan {
-        let rescan = self.rescan_ready();
+    /// Scans again without a wait for changed files that have to be compiled: they are compiled
+    /// behind the scan.
+    pub(super) fn rescan_ready_and_compile(self: &Arc<Self>, cause: ScanCause) -> Rescan {
+        let rescan = self.rescan_ready(match cause {
+            ScanCause::Change => Uncompiled::Defer,
+            ScanCause::Due => Uncompiled::DeferNew,
+        });
         self.compile_deferred();
         self.optimize_in_background();
         rescan

@@ -1,6 +1,7 @@
 //! Scans again and registers new, changed and removed plugins in one step. The result is that of a
 //! fresh start, except that a broken file keeps its previous plugin.
 
+use super::background::Deferred;
 use super::claims::check_offer;
 use super::cores;
 use super::file_update::FileUpdate;
@@ -52,8 +53,8 @@ impl Work {
         self.scan(Uncompiled::Compile)
     }
 
-    /// Scans again without a wait for compilations.
-    pub(super) fn rescan_ready(&self) -> Rescan {
+    /// Scans again without a wait for changed files that have to be compiled.
+    pub(super) fn rescan_ready(&self, uncompiled: Uncompiled) -> Rescan {
         let turn = match self.turn.try_lock() {
             Ok(turn) => turn,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -62,7 +63,8 @@ impl Work {
                 return Rescan::default();
             }
         };
-        let rescan = self.scan(Uncompiled::Defer);
+        lock(&self.background).note_scan();
+        let rescan = self.scan(uncompiled);
         drop(turn);
         rescan
     }
@@ -109,7 +111,10 @@ impl Work {
         if self.cancel.is_cancelled() {
             return Rescan::default();
         }
-        let (jobs, latest) = self.without_deferred(jobs, found);
+        let (jobs, latest, deferred) = without_deferred(jobs, found);
+        if uncompiled != Uncompiled::Compile {
+            lock(&self.background).replace(deferred);
+        }
         let _settling = lock(&self.settling);
         let (jobs, gone) = self.with_present_slots(jobs);
         let latest = self.with_present_approvals(&jobs, latest);
@@ -203,28 +208,8 @@ impl Work {
                 let _ = cell.set(found.map(|latest| self.renewed(&job.candidate, latest)));
             }
         });
-        let cancelled = || Ok(failed(None, "it was given up".to_owned()));
+        let cancelled = || Ok(failed(None, None, "it was given up".to_owned()));
         found.into_iter().map(|cell| cell.into_inner().unwrap_or_else(cancelled)).collect()
-    }
-
-    /// Leaves the deferred files to the threads behind the scan. Until they are compiled, a known
-    /// file keeps its state, and a new one is not there yet.
-    fn without_deferred(&self, jobs: Vec<Job>, found: Vec<Found>) -> (Vec<Job>, Vec<Latest>) {
-        let mut deferred = Vec::new();
-        let mut present = Vec::new();
-        for (job, found) in jobs.into_iter().zip(found) {
-            match (found, &job.before) {
-                (Ok(latest), _) => present.push((job, latest)),
-                (Err(file), before) => {
-                    let known = before.as_ref().map(|slot| slot.latest.clone());
-                    let kept = |latest| (Job { treatment: Treatment::Keep, ..job }, latest);
-                    present.extend(known.map(kept));
-                    deferred.push(*file);
-                }
-            }
-        }
-        lock(&self.background).replace(deferred);
-        present.into_iter().unzip()
     }
 
     /// Updates the source and the approval of the plugin.
@@ -323,4 +308,24 @@ impl Work {
             !rescan.is_empty()
         });
     }
+}
+
+/// Takes the deferred files apart. Until they are compiled, a known file keeps its state, and a new
+/// one is not there yet.
+fn without_deferred(jobs: Vec<Job>, found: Vec<Found>) -> (Vec<Job>, Vec<Latest>, Vec<Deferred>) {
+    let mut deferred = Vec::new();
+    let mut present = Vec::new();
+    for (job, found) in jobs.into_iter().zip(found) {
+        match found {
+            Ok(latest) => present.push((job, latest)),
+            Err(file) => {
+                let known = job.before.as_ref().map(|slot| slot.latest.clone());
+                let kept = |latest| (Job { treatment: Treatment::Keep, ..job }, latest);
+                present.extend(known.map(kept));
+                deferred.push(*file);
+            }
+        }
+    }
+    let (jobs, latest) = present.into_iter().unzip();
+    (jobs, latest, deferred)
 }

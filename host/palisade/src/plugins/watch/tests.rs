@@ -19,7 +19,7 @@ fn watched() -> (TempDir, StopHandle, Receiver<()>) {
     let ((stop_handle, stop_signal), (sender, scans)) = (stop_channel(), channel());
     let sources = sources(&directory);
     std::thread::spawn(move || {
-        let scan = || {
+        let scan = |_| {
             let _ = sender.send(());
         };
         let take = || Snapshot::take(&sources, &[]);
@@ -45,7 +45,7 @@ fn scan_that_is_due_runs_without_a_change() {
         polls.set(polls.get() + 1);
         if polls.get() > 10 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let scan = || scans.set(scans.get() + 1);
+    let scan = |_| scans.set(scans.get() + 1);
     let is_due = || due.replace(due.get() - 1) > 0;
     let _ = watch(|| Snapshot::take(&sources(&directory), &[]), wait, scan, is_due);
     assert_eq!(scans.get(), 1 + 3, "one at the start, and those that were due");
@@ -125,7 +125,7 @@ fn idle_poll_reads_only_metadata() {
         watch(
             || Snapshot::take(&sources(&directory), &[]),
             wait,
-            || scans.set(scans.get() + 1),
+            |_| scans.set(scans.get() + 1),
             || false
         ),
         ControlFlow::Break(())
