@@ -9,7 +9,7 @@ pub use crate::execution::account::{
     Account, CallBudget, Charge, ClientShares, MemoryLimits, Owed, address_space_limit,
     fits_address_space,
 };
-pub use crate::execution::blocking::{BlockingError, run_blocking};
+pub use crate::execution::blocking::{BlockingError, is_thread_limit, run_blocking};
 pub use crate::execution::catch_panic::catch_panic;
 pub use crate::execution::inherited::{
     closes as closing_redirections, inherited as inherited_descriptors, without_inherited,

@@ -1,7 +1,7 @@
 //! The reasons for which a command is not started, serializable for the helper protocol.
 
+use palisade::internal::is_thread_limit;
 use palisade::{Advice, ErrorKind, ExecutionKind, PermissionReason};
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::io;
 
@@ -74,9 +74,7 @@ impl From<StartError> for ErrorKind {
 impl StartError {
     /// Returns the reason if the system starts no thread or process because of a limit.
     pub(crate) fn no_thread(error: &io::Error) -> Option<Self> {
-        let number = error.raw_os_error()?;
-        let is_limit = matches!(Errno::from_raw_os_error(number), Errno::AGAIN | Errno::NOMEM);
-        is_limit.then_some(Self::NoThread(number))
+        error.raw_os_error().filter(|_| is_thread_limit(error)).map(Self::NoThread)
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::config::ConfigError;
 use palisade::BuildError;
 use palisade::ErrorClass;
+use palisade::internal::is_thread_limit;
 use palisade::plugins::{DirectoryError, LoadError, WatchError};
 use palisade_mcp::ServeError;
 use std::fmt;
@@ -73,15 +74,15 @@ impl Failure {
 
     /// Returns the failure to start a thread for this work.
     pub(super) fn no_thread(work: &str, error: &io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::WouldBlock => Self::new(
+        match is_thread_limit(error) {
+            true => Self::new(
                 Exit::Limit,
                 format_args!(
                     "{work}: the system starts no more threads ({error}); end other programs of \
                      this user, or let the user run more processes (`ulimit -u`)"
                 ),
             ),
-            _ => Self::new(Exit::Internal, format_args!("{work}: {error}")),
+            false => Self::new(Exit::Internal, format_args!("{work}: {error}")),
         }
     }
 

@@ -1,13 +1,13 @@
-//! Blocking work of the host, on threads of its own pool. `tokio::task::spawn_blocking` panics if
-//! the system starts no thread; this pool returns an error, so that the call ends with a result.
+//! Blocking work of the host, on the blocking threads of the runtime. `spawn_blocking` panics if the
+//! system starts no thread; here that is an error, so that the call ends with a result.
 
-use super::catch_panic::panic_text;
-use super::thread_pool::{ThreadPool, Unstarted};
-use crate::tool::ErrorKind;
+use crate::tool::{ErrorKind, Limit};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, OnceLock};
-use tokio::sync::oneshot;
+use std::thread::{Builder, JoinHandle};
+use tokio::task::spawn_blocking;
 
 /// The reason why blocking work has no result.
 #[derive(Debug, thiserror::Error)]
@@ -21,7 +21,7 @@ pub enum BlockingError {
     Panicked(String),
 }
 
-/// Runs work that may block on a thread of the pool and returns its result. The work runs to its
+/// Runs work that may block on a thread of the runtime and returns its result. The work runs to its
 /// end even if the future is dropped. The caller bounds the number of such pieces of work.
 ///
 /// # Errors
@@ -30,18 +30,34 @@ pub enum BlockingError {
 pub async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, BlockingError> {
-    let (send, done) = oneshot::channel();
-    let job = move || {
-        let result = catch_unwind(AssertUnwindSafe(work));
-        let _ = send.send(result.map_err(|panic| {
-            BlockingError::Panicked(panic_text(&*panic).unwrap_or("no message").to_owned())
-        }));
-    };
-    static POOL: OnceLock<Arc<ThreadPool>> = OnceLock::new();
-    let pool = POOL.get_or_init(|| ThreadPool::new("palisade-blocking"));
-    pool.start(Box::new(job)).map_err(|Unstarted { error, .. }| BlockingError::NoThread(error))?;
-    // A job always sends, so the sender is dropped only with the process.
-    done.await.unwrap_or_else(|gone| Err(BlockingError::Panicked(gone.to_string())))
+    // Started as a test, so that nothing panics in the usual case.
+    let test = Builder::new().name("palisade-test".to_owned()).spawn(|| {});
+    test.map(JoinHandle::join).map(drop).map_err(BlockingError::NoThread)?;
+    let spawned = catch_unwind(AssertUnwindSafe(|| spawn_blocking(work)));
+    let spawned = spawned.map_err(|_| BlockingError::NoThread(Errno::AGAIN.into()))?;
+    spawned.await.map_err(|failed| BlockingError::Panicked(failed.to_string()))
+}
+
+impl ErrorKind {
+    /// Creates the error of a call for which the system starts no thread or process. An error that
+    /// does not come from a limit of the system is internal. The value of the limit is that of the
+    /// user (`ulimit -u`), or 0 if another one has been reached.
+    #[must_use]
+    pub fn no_thread(source: io::Error) -> Self {
+        if !is_thread_limit(&source) {
+            return Self::failed_inside_host(source);
+        }
+        tracing::warn!(%source, "the system starts no thread for a call");
+        let of_user = getrlimit(Resource::Nproc).current.unwrap_or(0);
+        Self::ResourceExhausted { limit: Limit::Threads, value: of_user }
+    }
+}
+
+/// Returns whether the system has started no thread or process because of a limit.
+#[must_use]
+pub fn is_thread_limit(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    matches!(errno, Some(Errno::AGAIN | Errno::NOMEM))
 }
 
 impl From<BlockingError> for ErrorKind {
@@ -64,8 +80,10 @@ impl From<BlockingError> for io::Error {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
     use super::*;
     use std::time::Duration;
+    use tokio::sync::oneshot;
     use tokio::time::timeout;
 
     #[tokio::test]
@@ -77,7 +95,7 @@ mod tests {
     async fn panic_of_the_work_is_an_error() {
         let ended = run_blocking(|| panic!("broken")).await;
         let text = ended.map(|()| unreachable!()).unwrap_err().to_string();
-        assert_eq!(text, "the work panicked: broken");
+        assert!(text.contains("the work panicked") && text.contains("broken"), "{text}");
     }
 
     #[tokio::test]

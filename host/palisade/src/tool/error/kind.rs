@@ -4,7 +4,6 @@ use super::advice::{Advice, still_compiling};
 use super::class::{ErrorClass, ExecutionKind, Limit, PermissionReason};
 use crate::tool::text::elided;
 use crate::tool::{AskKind, SideEffects, Violations};
-use rustix::io::Errno;
 use serde_json::{Map, Value, json};
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -237,19 +236,6 @@ impl ErrorKind {
         Self::failed_inside("tool", source)
     }
 
-    /// Creates the error of a call for which the system starts no thread. An error that does not
-    /// come from a limit of the system is internal.
-    #[must_use]
-    pub fn no_thread(source: std::io::Error) -> Self {
-        match source.raw_os_error().map(Errno::from_raw_os_error) {
-            Some(Errno::AGAIN | Errno::NOMEM) => {
-                tracing::warn!(%source, "the system starts no thread for a call");
-                Self::ResourceExhausted { limit: Limit::Threads, value: running_threads() }
-            }
-            _ => Self::failed_inside_host(source),
-        }
-    }
-
     /// Creates the error of a call that failed in the host, whose chain only the log shows.
     pub(crate) fn failed_inside_host(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::failed_inside("host", source)
@@ -327,11 +313,6 @@ impl From<std::io::Error> for ErrorKind {
     fn from(source: std::io::Error) -> Self {
         Self::internal(source)
     }
-}
-
-/// Returns the number of threads of this process, or 0 if the system does not tell.
-fn running_threads() -> u64 {
-    std::fs::read_dir("/proc/self/task").map_or(0, |threads| threads.count() as u64)
 }
 
 fn suggestions(nearest: &[String]) -> String {
