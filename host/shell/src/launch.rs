@@ -4,7 +4,7 @@ use crate::confine::{self, Bounds, Confined, Kernel};
 use crate::process::{STACK, Streams};
 use crate::start_error::StartError;
 use crate::{Confinement, Network, environment};
-use rustix::process::setpriority_process;
+use rustix::process::{getpriority_process, setpriority_process};
 use serde::{Deserialize, Serialize};
 use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt as _;
@@ -71,7 +71,8 @@ fn from_this_thread(
     if request.streams == Streams::Output {
         // So that the helper keeps up with a fork bomb: of thousands of processes with its own
         // priority, each would run before it.
-        let _ = setpriority_process(None, PRIORITY);
+        let own = getpriority_process(None).unwrap_or_default();
+        let _ = setpriority_process(None, own.max(PRIORITY));
     }
     // Before the confinement: the list of inherited descriptors is in `/proc`.
     let mut command = environment::shell_command(&request.command, request.confinement)?;

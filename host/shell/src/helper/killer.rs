@@ -1,5 +1,5 @@
-//! The thread that starts the shell and later kills the whole command at once. Its signals can only
-//! reach the command.
+//! The thread that starts the shell, and later stops, continues or kills the whole command at once.
+//! Its signals can only reach the command.
 //!
 //! The Landlock domain of the command is nested in that of this thread, so that the command cannot
 //! signal this thread: a signal to one thread ends or stops the whole helper.
@@ -25,6 +25,9 @@ use std::time::Duration;
 
 /// The interval at which the number of tasks of the system is looked at.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The least growth of the number of tasks at which a command is stopped.
+const LEAST_GROWTH: u64 = 256;
 
 /// A handle of the thread. Only that thread can signal the command, because its Landlock domain
 /// applies to no other.
@@ -60,7 +63,7 @@ impl Killer {
     }
 
     /// Returns true if the command was stopped because the tasks of the system have become many
-    /// more. It cannot fork while it is counted.
+    /// more. A stopped command does not fork while it is counted.
     pub(super) fn is_frozen(&self) -> bool {
         self.is_frozen.load(Ordering::Acquire)
     }
@@ -157,9 +160,10 @@ struct TaskGrowth {
 }
 
 impl TaskGrowth {
-    /// Begins to observe growth by more than `most` tasks.
-    fn new(most: u64) -> Self {
-        Self { least: system_tasks().unwrap_or(u64::MAX), most }
+    /// Begins to observe growth by more than `processes` tasks. Small limits are left to the count:
+    /// other programs start some tasks as well.
+    fn new(processes: u64) -> Self {
+        Self { least: system_tasks().unwrap_or(u64::MAX), most: processes.max(LEAST_GROWTH) }
     }
 
     fn is_over(&mut self) -> bool {

@@ -27,7 +27,8 @@ use std::time::{Duration, Instant};
 /// The interval of the process count. A fork bomb creates some hundred processes meanwhile.
 const COUNT_INTERVAL: Duration = Duration::from_millis(20);
 /// The factor by which a pause exceeds the processor time of the last count: counting takes at most
-/// a tenth of a core, and a count that a fork bomb slows down is followed by the next all the same.
+/// a tenth of a core. A fork bomb, which lengthens a count but not its processor time, does not
+/// lengthen the pause.
 const COUNT_PAUSE_FACTOR: u32 = 10;
 /// The number of SIGKILL.
 const SIGKILL: i32 = Signal::KILL.as_raw();
@@ -163,6 +164,9 @@ impl Reaper {
                     let _ = kill_process_group(self.shell, Signal::TERM);
                     // A stopped process handles SIGTERM only when continued.
                     let _ = kill_process_group(self.shell, Signal::CONT);
+                    if self.killer.is_frozen() {
+                        self.killer.resume();
+                    }
                 }
                 HostRequest::Kill => return self.kill_all(None),
                 HostRequest::Disconnected => {
