@@ -11,6 +11,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use palisade::tool::Digest;
 use palisade_net::{Answer, Exchange, Network, Scheme, Target};
 use serde::Deserialize;
+use std::cell::Cell;
 use std::fmt;
 
 /// What is done with a repository.
@@ -37,6 +38,8 @@ pub(crate) struct Registry<'a> {
     credentials: Option<Credentials>,
     /// What the registry has asked for. It is shown to no one.
     authorization: Option<HeaderValue>,
+    /// Whether a server got credentials or a token.
+    has_sent: Cell<bool>,
 }
 
 impl fmt::Debug for Registry<'_> {
@@ -80,7 +83,8 @@ impl<'a> Registry<'a> {
         credentials: &CredentialsOf,
     ) -> Result<Self, TransferError> {
         let credentials = credentials.of(reference.registry())?;
-        Ok(Self { network, reference, access, credentials, authorization: None })
+        let has_sent = Cell::new(false);
+        Ok(Self { network, reference, access, credentials, authorization: None, has_sent })
     }
 
     /// Returns the reference to the artifact.
@@ -98,9 +102,9 @@ impl<'a> Registry<'a> {
         }
         if from != self.server()? {
             // The name of the other server may repeat what the registry got.
-            let other = match &self.authorization {
-                None => from.to_string(),
-                Some(_) => "another server".to_owned(),
+            let other = match self.has_sent.get() {
+                false => from.to_string(),
+                true => "another server".to_owned(),
             };
             return Err(self.refused(&format!(
                 "it led to {other}, which asks for credentials, and they are for the registry alone"
@@ -124,6 +128,7 @@ impl<'a> Registry<'a> {
         let is_registry = own == server;
         if let Some(value) = self.authorization.as_ref().filter(|_| is_registry) {
             headers.insert(header::AUTHORIZATION, value.clone());
+            self.has_sent.set(true);
         }
         let exchange = Exchange {
             method: call.method.clone(),
@@ -181,6 +186,7 @@ impl<'a> Registry<'a> {
         let mut headers = HeaderMap::new();
         if let Some(value) = self.credentials.as_ref().and_then(Credentials::header) {
             headers.insert(header::AUTHORIZATION, value);
+            self.has_sent.set(true);
         }
         if own.scheme == Scheme::Https && server.scheme == Scheme::Http {
             return Err(self.refused("it sends the credentials to an unencrypted server"));
@@ -234,10 +240,7 @@ impl<'a> Registry<'a> {
     /// Returns what the body of a failure says. A server that got credentials or a token may repeat
     /// them, and is not quoted.
     fn said(&self, answer: &Answer) -> String {
-        match self.credentials.is_none() && self.authorization.is_none() {
-            true => said(answer),
-            false => String::new(),
-        }
+        if self.has_sent.get() { String::new() } else { said(answer) }
     }
 
     fn refused(&self, reason: &str) -> TransferError {
@@ -248,9 +251,9 @@ impl<'a> Registry<'a> {
     }
 
     /// Returns an error without the words of a server that got credentials or a token: it may
-    /// repeat them in a URL, a host name or a manifest, in any encoding.
+    /// repeat them in a URL, a host name or a manifest.
     pub(crate) fn without_its_words(&self, error: TransferError) -> TransferError {
-        if self.credentials.is_none() && self.authorization.is_none() {
+        if !self.has_sent.get() {
             return error;
         }
         let url = format!("oci://{}", self.reference);

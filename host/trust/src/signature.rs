@@ -4,9 +4,12 @@
 //! [`Verified::NoKey`] is not [`Verified::By`], and no other value of this module can be mistaken
 //! for a valid signature.
 
+mod source;
+
 use minisign_verify::{PublicKey, Signature};
 use palisade::tool::text::elided;
 use serde::{Deserialize, Serialize};
+use source::{covers, is_url};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -252,37 +255,6 @@ fn how_to_sign(source: &str, file: &Path) -> String {
             format!("put the author's file `{}` beside it", elided(&name, 160))
         }
     }
-}
-
-/// Returns true if a configured source is that of a plugin, or the beginning of its URL. A file
-/// that was added by its path counts to its directory, so that a copy needs the same signature.
-fn covers(configured: &str, source: &str) -> bool {
-    if let Some(path) = source.strip_prefix("file://") {
-        let folder = Path::new(path).parent();
-        return configured == source
-            || folder.is_some_and(|folder| real(configured) == real_path(folder));
-    }
-    match (is_url(configured), is_url(source)) {
-        (false, false) => real(configured) == real(source),
-        (true, true) => source.strip_prefix(configured).is_some_and(|rest| {
-            rest.is_empty() || configured.ends_with('/') || rest.starts_with(['/', ':', '@', '?'])
-        }),
-        (false, true) | (true, false) => false,
-    }
-}
-
-/// Returns true if a source is a URL, and no directory.
-fn is_url(source: &str) -> bool {
-    source.contains("://")
-}
-
-/// Returns the directory that a source leads to, or its text if there is none.
-fn real(source: &str) -> PathBuf {
-    real_path(Path::new(source))
-}
-
-fn real_path(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// Returns the file of a plugin's signature: `git.wasm.minisig` for `git.wasm`.
