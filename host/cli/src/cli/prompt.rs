@@ -80,7 +80,7 @@ impl Terminal {
         &self,
         request: &ConfirmationRequest,
     ) -> Result<(Answer, MutexGuard<'_, ()>), Unavailable> {
-        let (input, output) = open().map_err(|_| Unavailable)?;
+        let (input, mut output) = open().map_err(|_| Unavailable)?;
         let turn = self.turn.lock().await;
         // The dispatcher drops this future now if the answer to an earlier question allows the
         // call.
@@ -92,7 +92,10 @@ impl Terminal {
         // A separate thread, because reading a terminal blocks, and so does reading files.
         let thread = std::thread::Builder::new().name("palisade-prompt".to_owned());
         let asking = thread.spawn(move || {
-            let Some(_lock) = TerminalLock::wait(|| send.is_closed()) else { return };
+            // A job in the background stops here, before it holds the lock.
+            let _ = forget_what_was_typed(&input);
+            let waited = TerminalLock::wait(&mut output, || send.is_closed());
+            let Some(_lock) = waited else { return };
             let question = question(&request, &changes(host, &request), &offers, columns);
             let dialogue = Dialogue { input, output, offers, columns };
             let answer = dialogue.ask(&question, &send);

@@ -3,23 +3,37 @@
 
 use super::LOOK;
 use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
+use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
+
+/// The looks at the lock before the person is told: a second.
+const LOOKS: u32 = 20;
+/// The words of a program that waits for the answer to another one.
+const WAITS: &str = "\n(another question waits for the answer to this one; a stopped palisade that asks goes on with \
+                     `fg`)\n";
 
 /// The right to ask at the controlling terminal. It ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct TerminalLock(#[allow(dead_code, reason = "its drop unlocks")] Option<File>);
 
 impl TerminalLock {
-    /// Waits until no other program asks. Returns `None` if the question is withdrawn meanwhile. A
-    /// terminal whose device cannot be opened is not locked.
-    pub(super) fn wait(is_withdrawn: impl Fn() -> bool) -> Option<Self> {
+    /// Waits until no other program asks at this terminal, and says so there if it takes longer.
+    /// Returns `None` if the question is withdrawn meanwhile. A terminal whose device cannot be
+    /// opened is not locked.
+    pub(super) fn wait(terminal: &mut File, is_withdrawn: impl Fn() -> bool) -> Option<Self> {
         let Some(device) = device() else { return Some(Self(None)) };
+        let mut left = LOOKS;
         while !is_withdrawn() {
             match flock(&device, FlockOperation::NonBlockingLockExclusive) {
-                Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => {
+                Err(Errno::WOULDBLOCK | Errno::INTR) => {
                     std::thread::sleep(LOOK);
+                    left = left.saturating_sub(1);
+                    if left == 1 {
+                        let _ = terminal.write_all(WAITS.as_bytes());
+                    }
                 }
                 Ok(()) => return Some(Self(Some(device))),
                 Err(_) => return Some(Self(None)),

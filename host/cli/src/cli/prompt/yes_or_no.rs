@@ -21,7 +21,9 @@ pub(in crate::cli) enum YesNo {
 /// If there is no terminal.
 pub(in crate::cli) fn yes_or_no(text: &str) -> io::Result<YesNo> {
     let (mut input, mut output) = open()?;
-    let _lock = TerminalLock::wait(|| false);
+    // A job in the background stops here, before it holds the lock.
+    forget_what_was_typed(&input)?;
+    let _lock = TerminalLock::wait(&mut output, || false);
     let mut text = text;
     loop {
         // Input that was typed before is no answer to this question.
