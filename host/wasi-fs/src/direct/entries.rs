@@ -68,6 +68,11 @@ pub(super) async fn rename(
     let walks = depth > above || usage.denies_paths();
     if walks && old.stat()?.is_some_and(|stat| is_directory(&stat)) {
         check_tree(&old, (&new, depth), usage).await?;
+        // Other calls may have moved the directories of both places meanwhile.
+        old.check_change(usage)?;
+        usage.check_depth(new.check_change(usage)?)?;
+        check_moved(&old, usage)?;
+        check_moved(&new, usage)?;
     }
     if (old.slash || new.slash) && !old.stat()?.is_some_and(|stat| is_directory(&stat)) {
         return Err(ErrorCode::NotDirectory.into());

@@ -3,8 +3,8 @@
 use std::future::poll_fn;
 use std::task::Poll;
 
-/// The steps between two yields. A step looks at one entry, so that these take less than a
-/// millisecond.
+/// The steps between two yields. A step looks at one entry; this many take less than a millisecond
+/// on a local file system.
 const STEPS: u32 = 32;
 
 /// The steps of one operation. The host polls a guest only while its call goes on, so an operation
