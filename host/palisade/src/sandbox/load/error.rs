@@ -105,6 +105,14 @@ pub enum PluginRefused {
         /// The accepted memory, in bytes.
         accepted: u64,
     },
+    /// The schemas of a tool do not fit in the limited address space of the process.
+    #[error(
+        "the schemas of one of its tools may take {bytes} bytes, which the process does not have; let it use more memory (`ulimit -v` and `-d`)"
+    )]
+    NoAddressSpace {
+        /// The memory that the schemas may take, in bytes.
+        bytes: u64,
+    },
     /// The schemas of all tools together have too many patterns.
     #[error(
         "the schemas of its tools have too many patterns, with `{keyword}` at `{pointer}` of the {schema} schema of `{tool}`; at most {count} patterns, {bytes} bytes when compiled, in total"

@@ -1,6 +1,7 @@
 //! The checks of a plugin's description, and its tools' definitions.
 
-use crate::execution::account::DescriptionMemory;
+use crate::execution::account::{DescriptionMemory, fits_address_space};
+use crate::sandbox::bindings::exports::palisade::tool::tool as exported;
 use crate::sandbox::description::Description;
 use crate::sandbox::load::definition::{definition, pattern_allowance};
 use crate::sandbox::load::error::PluginRefused;
@@ -20,6 +21,9 @@ const MAX_TEXT: usize = 1 << 20;
 /// ordinary schemas with [`MAX_TEXT`] bytes, with room to spare. Texts of small objects take up to
 /// 90 times their length.
 const MAX_MEMORY: u64 = 32 << 20;
+
+/// The memory of a parsed and compiled schema for each byte of its text, at worst.
+const MEMORY_PER_BYTE: usize = 100;
 
 /// Checks a plugin's description and returns its tools.
 pub(in crate::sandbox::load) fn checked(
@@ -41,6 +45,7 @@ pub(in crate::sandbox::load) fn checked(
     let mut patterns = pattern_allowance();
     let mut definitions = Vec::with_capacity(tools.len());
     for raw in tools {
+        check_address_space(raw)?;
         let definition = definition(raw, building, &mut patterns)?;
         memory = memory.saturating_add(parsed(&definition));
         if memory > MAX_MEMORY {
@@ -52,6 +57,16 @@ pub(in crate::sandbox::load) fn checked(
     match definitions.iter().find(|definition| !names.insert(definition.name().clone())) {
         Some(twice) => Err(PluginRefused::TwiceNamed(twice.name().to_string())),
         None => Ok(definitions),
+    }
+}
+
+/// Refuses a tool whose schemas would take the room of the host, where the address space is limited.
+fn check_address_space(raw: &exported::Definition) -> Result<(), PluginRefused> {
+    let texts = raw.input_schema.len() + raw.output_schema.as_ref().map_or(0, String::len);
+    let wanted = texts.saturating_mul(MEMORY_PER_BYTE);
+    match fits_address_space(wanted) {
+        true => Ok(()),
+        false => Err(PluginRefused::NoAddressSpace { bytes: wanted as u64 }),
     }
 }
 
