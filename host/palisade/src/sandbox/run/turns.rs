@@ -158,6 +158,10 @@ pub(crate) async fn in_turns<T>(
             Step::Ticked => drop(turn),
             Step::Waiting(waker) => {
                 drop(turn);
+                if waker.is_woken() {
+                    // A long operation of the host yields, so timers and other calls run first.
+                    yield_now().await;
+                }
                 waker.woken().await;
             }
         }
@@ -220,10 +224,14 @@ impl GuestWaker {
         work.poll(&mut Context::from_waker(&Waker::from(self.clone())))
     }
 
+    fn is_woken(&self) -> bool {
+        self.is_woken.load(Ordering::SeqCst)
+    }
+
     async fn woken(&self) {
         poll_fn(|cx| {
             self.set_outer(cx.waker());
-            if self.is_woken.load(Ordering::SeqCst) { Poll::Ready(()) } else { Poll::Pending }
+            if self.is_woken() { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
     }

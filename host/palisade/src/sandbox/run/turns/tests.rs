@@ -209,6 +209,39 @@ async fn guest_waiting_for_the_host_holds_no_turn() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn operation_that_yields_lets_other_work_run() {
+    let guest = Fixture::new(2);
+    let others = AtomicU64::new(0);
+    let looking = async {
+        for _ in 0..100 {
+            let mut has_yielded = false;
+            poll_fn(|cx| {
+                if std::mem::replace(&mut has_yielded, true) {
+                    return Poll::Ready(());
+                }
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            })
+            .await;
+        }
+        Ok(others.load(Ordering::Relaxed))
+    };
+    let other = async {
+        loop {
+            others.fetch_add(1, Ordering::Relaxed);
+            yield_now().await;
+        }
+    };
+    let bounds = guest.bounds();
+    let seen = tokio::select! {
+        biased;
+        ended = in_turns(looking, &bounds) => ended.unwrap(),
+        () = other => unreachable!("it has no end"),
+    };
+    assert!(seen > 50, "other work ran {seen} times in 100 steps");
+}
+
+#[tokio::test(start_paused = true)]
 async fn unused_turn_is_passed_on() {
     let guest = Fixture::new(1);
     let taken = guest.turns.try_take(1).unwrap();
