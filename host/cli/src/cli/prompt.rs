@@ -92,8 +92,7 @@ impl Terminal {
         // A separate thread, because reading a terminal blocks, and so does reading files.
         let thread = std::thread::Builder::new().name("palisade-prompt".to_owned());
         let asking = thread.spawn(move || {
-            // A job in the background stops here, before it holds the lock.
-            let _ = forget_what_was_typed(&input);
+            stop_in_background(&input);
             let waited = TerminalLock::wait(&mut output, || send.is_closed());
             let Some(_lock) = waited else { return };
             let question = question(&request, &changes(host, &request), &offers, columns);
@@ -148,6 +147,15 @@ fn open() -> io::Result<(File, File)> {
 /// Discards input that was typed before the question was shown.
 fn forget_what_was_typed(terminal: &File) -> io::Result<()> {
     Ok(rustix::termios::tcflush(terminal, rustix::termios::QueueSelector::IFlush)?)
+}
+
+/// Stops a job in the background until it is in the foreground, as its question would, but before
+/// it holds the terminal's lock. The typed answer to a question in the foreground stays.
+fn stop_in_background(terminal: &File) {
+    if rustix::termios::tcgetpgrp(terminal).is_ok_and(|group| group != rustix::process::getpgrp()) {
+        // The signal of the kernel (SIGTTOU) stops the job.
+        let _ = forget_what_was_typed(terminal);
+    }
 }
 
 /// One question at the terminal, until it is answered or withdrawn.

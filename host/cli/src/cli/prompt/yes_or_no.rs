@@ -2,7 +2,7 @@
 
 use super::question::{Offers, Reading, Reply, read};
 use super::terminal_lock::TerminalLock;
-use super::{forget_what_was_typed, open};
+use super::{forget_what_was_typed, open, stop_in_background};
 use std::io::{self, Write as _};
 
 /// The answer to a question.
@@ -21,8 +21,7 @@ pub(in crate::cli) enum YesNo {
 /// If there is no terminal.
 pub(in crate::cli) fn yes_or_no(text: &str) -> io::Result<YesNo> {
     let (mut input, mut output) = open()?;
-    // A job in the background stops here, before it holds the lock.
-    forget_what_was_typed(&input)?;
+    stop_in_background(&input);
     let _lock = TerminalLock::wait(&mut output, || false);
     let mut text = text;
     loop {
