@@ -38,6 +38,18 @@ impl OfUser {
         Some(Self { world, program, user })
     }
 
+    /// Writes the user's own settings.
+    fn configure(&self, text: &str) {
+        let folder = self.world.home().join(".config/palisade");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("palisade.toml"), text).unwrap();
+        for path in
+            [self.world.home().join(".config"), folder.clone(), folder.join("palisade.toml")]
+        {
+            chown(path, Some(self.user), Some(self.user)).unwrap();
+        }
+    }
+
     fn run(&self, threads: u32, words: &[&str]) -> Ran {
         let mut command = Command::new("setpriv");
         command.args([format!("--reuid={}", self.user), format!("--regid={}", self.user)]);
@@ -95,6 +107,8 @@ fn server_without_threads_says_so() {
 #[test]
 fn fork_bomb_of_a_user_without_rights_is_ended_at_the_limit() {
     let Some(program) = OfUser::new(54_323) else { return };
+    // Also where a container has a limit of its own.
+    program.configure("[shell]\nprocesses = 300\n");
     let bomb = r#"{"command": "trap '' TERM; b() { b & b & wait; }; b"}"#;
     let words = ["call", "shell", bomb, "--allow", "execute", "--timeout", "1m", "--json"];
     let ran = program.run(3_000, &words);
