@@ -334,8 +334,8 @@ impl Host {
         self.loading.rescan()
     }
 
-    /// Scans on a separate thread whenever a plugin location has changed. Changed files that have to
-    /// be compiled are compiled on other threads, and registered when they are ready.
+    /// Scans on a separate thread whenever a plugin location has changed. Changed files that have
+    /// to be compiled are compiled on other threads, and registered when they are ready.
     /// The thread compares the metadata of the files every 500 ms. After a difference it waits
     /// until nothing has changed for 100 ms, for at most one second. `on_rescan` is called on that
     /// thread with each result that has changes. Another thread watches the

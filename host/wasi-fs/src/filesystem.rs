@@ -216,7 +216,8 @@ pub trait HasFilesystem: Send {
 }
 
 /// Links the guarded `wasi:filesystem/types` and `wasi:filesystem/preopens`. Their operations run
-/// on the thread that polls the guest, and never wait; those that look at many entries yield to the host.
+/// on the thread that polls the guest, and never wait. Those that look at many entries yield to the
+/// host.
 ///
 /// The rest of WASI comes from `wasmtime_wasi::p2::add_to_linker_async`, which links a
 /// `wasi:filesystem` as well: link this one later, with

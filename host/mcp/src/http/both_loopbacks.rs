@@ -1,6 +1,6 @@
 //! The other loopback address of a listener. A name below `localhost` leads to `127.0.0.1` and to
-//! `[::1]`, and browsers try the second one first (RFC 6761 and RFC 8305): while a server listens at
-//! one of them alone, another user could take the other one, and answer in its place.
+//! `[::1]`, and browsers try the second one first (RFC 6761 and RFC 8305): while a server listens
+//! at one of them alone, another user could take the other one, and answer in its place.
 
 use rustix::io::Errno;
 use rustix::net::sockopt::ipv6_v6only;

@@ -1,5 +1,5 @@
-//! Blocking work of the host, on the blocking threads of the runtime. `spawn_blocking` panics if the
-//! system starts no thread; here that is an error, so that the call ends with a result.
+//! Blocking work of the host, on the blocking threads of the runtime. `spawn_blocking` panics if
+//! the system starts no thread; here that is an error, so that the call ends with a result.
 
 use crate::tool::{ErrorKind, Limit};
 use rustix::io::Errno;

@@ -60,7 +60,7 @@ pub(in crate::sandbox::load) fn checked(
     }
 }
 
-/// Refuses a tool whose schemas would take the room of the host, where the address space is limited.
+/// Refuses a tool whose schemas would take the room of the host in a limited address space.
 fn check_address_space(raw: &exported::Definition) -> Result<(), PluginRefused> {
     let texts = raw.input_schema.len() + raw.output_schema.as_ref().map_or(0, String::len);
     let wanted = texts.saturating_mul(MEMORY_PER_BYTE);
