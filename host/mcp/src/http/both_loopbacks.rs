@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 pub(super) enum OtherLoopback {
     /// It is held: the server listens there as well.
     Held(TcpListener),
-    /// Nobody can listen there: the listener covers it, or this machine does not have it.
+    /// No other program can listen there: the listener covers the address, or the machine lacks it.
     Absent,
     /// It is not held, so that a name below `localhost` may lead to another server.
     Open,
@@ -71,7 +71,10 @@ mod tests {
         }
         let port = own.local_addr().unwrap().port();
         assert!(matches!(&taken, OtherLoopback::Held(_)), "{taken:?}");
-        assert!(TcpListener::bind(("::1", port)).is_err(), "nobody else can take it");
+        assert!(
+            TcpListener::bind(("::1", port)).is_err(),
+            "no other program can bind this address"
+        );
         drop((own, taken));
         let own = listener("::1");
         assert!(matches!(take(&own).unwrap(), OtherLoopback::Held(_)));

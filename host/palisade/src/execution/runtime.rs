@@ -47,7 +47,7 @@ fn check_threads(count: usize) -> io::Result<()> {
         };
         let started: Vec<_> = (0..count).map(start).collect();
         drop(closed);
-        // A scope waits for the work of its threads alone, and the last of them may still count.
+        // The scope waits for the closures alone. A thread that has not exited still counts.
         started.into_iter().try_for_each(|thread| thread.map(|thread| drop(thread.join())))
     })
 }
