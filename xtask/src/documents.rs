@@ -250,7 +250,7 @@ mod tests {
             let text = format!("{sentence}\n\n<!-- file ../x/y.rs -->\n```rust\n```\n");
             unnamed_files("A.md", &text, &parse::blocks(&text))
         };
-        assert_eq!(found("Write this."), ["A.md:4: no sentence names the file `x/y.rs`"]);
+        assert_eq!(found("Write this."), ["A.md:5: no sentence names the file `x/y.rs`"]);
         assert!(found("This is `x/y.rs`:").is_empty());
     }
 
