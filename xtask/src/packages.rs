@@ -174,3 +174,18 @@ impl Prebuilt {
             .with_context(|| format!("removing {}", self.directory.display()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documented_order_of_publishing_is_this_one() {
+        let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../CONTRIBUTING.md");
+        let text = fs::read_to_string(document).unwrap();
+        let (_, after) = text.split_once("cargo publish --allow-dirty`").unwrap();
+        let (list, _) = after.split_once("in this order").unwrap();
+        let documented: Vec<&str> = list.split('`').skip(1).step_by(2).collect();
+        assert_eq!(documented, names().collect::<Vec<_>>());
+    }
+}

@@ -78,13 +78,22 @@ fn every_file_of_a_recipe_exists() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
+/// Returns true if the text contains the name, and not as a part of a longer one.
+fn has_word(text: &str, name: &str) -> bool {
+    let continues = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_whole = |at: usize| {
+        !text[..at].ends_with(continues) && !text[at + name.len()..].starts_with(continues)
+    };
+    text.match_indices(name).any(|(at, _)| is_whole(at))
+}
+
 #[test]
 fn every_recipe_name_is_in_the_file_of_its_step() {
     let mut missing = Vec::new();
     for step in steps() {
         let texts: Vec<String> =
             step.files.iter().filter_map(|file| Step::contents(file).ok()).flatten().collect();
-        let is_missing = |name: &&String| !texts.iter().any(|text| text.contains(name.as_str()));
+        let is_missing = |name: &&String| !texts.iter().any(|text| has_word(text, name));
         let names = step.names.iter().filter(|_| !texts.is_empty()).filter(is_missing);
         missing.extend(names.map(|name| format!("{name}: {:.60}", step.text)));
     }
@@ -143,7 +152,9 @@ fn every_verb_follows_its_recipe() {
         assert!(program.contains(&format!("Verb::{}", verb.variant)), "{module} is run");
         let is_called = suites.iter().any(|text| text.contains(&format!("\"{module}\"")));
         if !verb.is_hidden {
-            assert!(readme.contains(&module), "README.md names `{module}`");
+            let is_named = ["`", "palisade "].map(|before| format!("{before}{module}"));
+            let is_named = is_named.iter().any(|name| readme.contains(name));
+            assert!(is_named, "README.md names the subcommand `{module}`");
             assert!(is_called, "a test calls `{module}`");
         }
     }

@@ -75,6 +75,8 @@ pub(super) const AREAS: [Area; 11] = [
         name: "policy",
         files: &[
             "host/palisade/src/policy.rs",
+            "host/palisade/src/policy/rule.rs",
+            "host/palisade/src/session/floor.rs",
             "host/palisade/src/session/tool_lists.rs",
             "host/palisade/src/dispatch/approve.rs",
         ],
