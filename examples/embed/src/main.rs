@@ -9,10 +9,10 @@ async fn main() -> Result<(), palisade::BuildError> {
     let host = Host::builder().workspace(".").build()?;
     for (tool, input) in [
         ("calculate", json!({"expression": "2 ^ 10 / 3"})),
-        ("read_file", json!({"path": "Cargo.toml", "end_line": 0})),
+        ("read_file", json!({"path": "Cargo.toml", "end_line": 0})), // the first line
         ("read_file", json!({"path": "../secret"})),
     ] {
-        // A call never panics and never returns `Err`: a model can read every result.
+        // Never an `Err`: a model can read every result. The last argument is passed to the tool.
         let result = host.call(tool, input, json!({})).await;
         println!("{tool}: {result}");
     }
