@@ -1,6 +1,6 @@
 //! The rule that a project's file only tightens settings: the user has not written that file.
 
-use super::{Settings, stricter};
+use super::{Settings, Value, stricter};
 use crate::config::file::FileConfig;
 use crate::config::journal::JournalConfig;
 use crate::config::network::NetworkConfig;
@@ -15,113 +15,107 @@ use std::time::Duration;
 impl Settings {
     /// Returns the first key by which a project file would loosen a setting, as the error.
     pub(super) fn check_tightens(&self, project: &FileConfig) -> Result<(), String> {
-        let loosens = |key: String| Err(key);
-        for (class, mode) in &project.classes {
-            let current = self.classes.get(class).map_or(Mode::Deny, |current| current.value);
-            if !mode.is_at_least_as_strict_as(current) {
-                return loosens(format!("confirm.{class}"));
-            }
-        }
-        if let Some((tool, _)) = project
-            .tools
-            .iter()
-            .find(|(tool, mode)| !mode.is_at_least_as_strict_as(self.mode_of(tool)))
-        {
-            return loosens(format!("confirm.tools.{tool}"));
-        }
-        if !project.only.iter().flatten().all(|tool| self.is_in_only(tool)) {
-            return loosens("tools.only".to_owned());
-        }
-        if !project.trusted.is_empty() {
-            return loosens("trusted".to_owned());
-        }
-        if project.memory.is_some_and(|memory| memory > self.memory.value) {
-            return loosens("limits.memory".to_owned());
-        }
-        if project.total_memory.is_some_and(|memory| memory > self.total_memory.value) {
-            return loosens("limits.total_memory".to_owned());
-        }
-        // The setting holds for every class, so it may not be above the default of any.
-        let defaults = SideEffects::ALL.into_iter().map(limits::default_timeout);
-        let time = self.timeout.value.or(defaults.min());
-        if project.timeout > time {
-            return loosens("limits.timeout".to_owned());
-        }
-        if project.compile_time.is_some_and(|time| time > self.compile_time.value) {
-            return loosens("limits.compile_time".to_owned());
-        }
-        if project.compile_memory.is_some_and(|memory| memory > self.compile_memory.value) {
-            return loosens("limits.compile_memory".to_owned());
-        }
-        if project.confirm_timeout.is_some_and(|timeout| timeout > self.confirm_timeout.value) {
-            return loosens("confirm.timeout".to_owned());
-        }
-        if project.concurrency.is_some_and(|count| count > self.concurrency.value) {
-            return loosens("limits.concurrency".to_owned());
-        }
-        if let Some((tool, _)) = project
-            .tool_concurrency
-            .iter()
-            .find(|(tool, count)| **count > self.concurrency_of(tool))
-        {
-            return loosens(format!("limits.tool_concurrency.{tool}"));
-        }
-        if let Some((tool, _)) =
-            project.tool_timeout.iter().find(|(tool, time)| !self.is_within_time_of(tool, **time))
-        {
-            return loosens(format!("limits.tool_timeout.{tool}"));
-        }
-        if project.shell_unconfined == Some(true) && !self.shell_unconfined.value {
-            return loosens("shell.unconfined".to_owned());
-        }
-        if project.shell_network == Some(true) && !self.shell_network.value {
-            return loosens("shell.network".to_owned());
-        }
-        if project.shell_processes.is_some_and(|count| count > self.shell_processes.value) {
-            return loosens("shell.processes".to_owned());
-        }
-        if project.shell_memory.is_some_and(|memory| memory > self.shell_memory.value) {
-            return loosens("shell.memory".to_owned());
-        }
-        if project.may_hang == Some(false) && self.may_hang.value {
-            return loosens("workspace.may_hang".to_owned());
-        }
-        if project.hard_links.is_some_and(|given| given > self.hard_links.value) {
-            return loosens("workspace.hard_links".to_owned());
-        }
-        // Path rules of a project add to the user's, so they never loosen.
-        if project.paths.commands.is_some_and(|given| given > self.paths.commands.value) {
-            return loosens("paths.commands".to_owned());
-        }
-        if project.journal != JournalConfig::default() {
-            return loosens("journal".to_owned());
-        }
-        if project.network != NetworkConfig::default() {
-            return loosens("network.name_server".to_owned());
-        }
-        if !project.adapted.is_empty() {
-            return loosens("adapt".to_owned());
-        }
-        if !project.directories.is_empty() {
-            return loosens("plugins.directories".to_owned());
-        }
+        let loosened = self
+            .loosened_rule(project)
+            .or_else(|| self.loosened_value(project).map(str::to_owned))
+            .or_else(|| self.loosened_plugin(project));
+        loosened.map_or(Ok(()), Err)
+    }
+
+    /// Returns the first key of a class or a tool by which a project would loosen a setting.
+    fn loosened_rule(&self, project: &FileConfig) -> Option<String> {
+        let class = project.classes.iter().find_map(|(class, mode)| {
+            let own = self.classes.get(class).map_or(Mode::Deny, |own| own.value);
+            (!mode.is_at_least_as_strict_as(own)).then(|| format!("confirm.{class}"))
+        });
+        let mut modes = project.tools.iter();
+        let mode = modes.find(|(tool, mode)| !mode.is_at_least_as_strict_as(self.mode_of(tool)));
+        let mut counts = project.tool_concurrency.iter();
+        let count = counts.find(|(tool, count)| **count > self.concurrency_of(tool));
+        let mut times = project.tool_timeout.iter();
+        let time = times.find(|(tool, time)| !self.is_within_time_of(tool, **time));
+        class
+            .or_else(|| mode.map(|(tool, _)| format!("confirm.tools.{tool}")))
+            .or_else(|| count.map(|(tool, _)| format!("limits.tool_concurrency.{tool}")))
+            .or_else(|| time.map(|(tool, _)| format!("limits.tool_timeout.{tool}")))
+    }
+
+    /// Returns the first single key by which a project would loosen a setting.
+    fn loosened_value(&self, project: &FileConfig) -> Option<&'static str> {
+        // All keys are named, so that a new one does not compile until it is judged here. The other
+        // functions judge those of classes, tools, plugins and servers; `hide` only tightens.
+        let FileConfig {
+            classes: _,
+            tools: _,
+            tool_concurrency: _,
+            tool_timeout: _,
+            plugins: _,
+            servers: _,
+            hide: _,
+            confirm_timeout,
+            trusted,
+            memory,
+            total_memory,
+            timeout,
+            compile_time,
+            compile_memory,
+            concurrency,
+            shell_unconfined,
+            shell_network,
+            shell_processes,
+            shell_memory,
+            may_hang,
+            hard_links,
+            directories,
+            builtin,
+            keys,
+            adapted,
+            only,
+            journal,
+            network,
+            paths,
+        } = project;
+        // The timeout holds for every class, so it may not be above the default of any.
+        let default_time = SideEffects::ALL.into_iter().map(limits::default_timeout).min();
+        // Path rules of a project are added to the user's, so they never loosen.
+        let keys = [
+            ("tools.only", !only.iter().flatten().all(|tool| self.is_in_only(tool))),
+            ("trusted", !trusted.is_empty()),
+            ("limits.memory", is_above(*memory, &self.memory)),
+            ("limits.total_memory", is_above(*total_memory, &self.total_memory)),
+            ("limits.timeout", *timeout > self.timeout.value.or(default_time)),
+            ("limits.compile_time", is_above(*compile_time, &self.compile_time)),
+            ("limits.compile_memory", is_above(*compile_memory, &self.compile_memory)),
+            ("confirm.timeout", is_above(*confirm_timeout, &self.confirm_timeout)),
+            ("limits.concurrency", is_above(*concurrency, &self.concurrency)),
+            ("shell.unconfined", is_above(*shell_unconfined, &self.shell_unconfined)),
+            ("shell.network", is_above(*shell_network, &self.shell_network)),
+            ("shell.processes", is_above(*shell_processes, &self.shell_processes)),
+            ("shell.memory", is_above(*shell_memory, &self.shell_memory)),
+            ("workspace.may_hang", may_hang.is_some_and(|given| given < self.may_hang.value)),
+            ("workspace.hard_links", is_above(*hard_links, &self.hard_links)),
+            ("paths.commands", is_above(paths.commands, &self.paths.commands)),
+            ("journal", *journal != JournalConfig::default()),
+            ("network.name_server", *network != NetworkConfig::default()),
+            ("adapt", !adapted.is_empty()),
+            ("plugins.directories", !directories.is_empty()),
+            ("plugins.keys", !keys.is_empty()),
+            ("plugins.builtin", *builtin == Some(true) && self.builtin.value != Shipped::Included),
+        ];
+        keys.into_iter().find_map(|(key, is_looser)| is_looser.then_some(key))
+    }
+
+    /// Returns the first key of a plugin or a server by which a project would loosen a setting.
+    fn loosened_plugin(&self, project: &FileConfig) -> Option<String> {
         if let Some(name) = project.servers.keys().next() {
-            return loosens(format!("mcp.servers.{name}"));
+            return Some(format!("mcp.servers.{name}"));
         }
-        if !project.keys.is_empty() {
-            return loosens("plugins.keys".to_owned());
-        }
-        for (name, table) in &project.plugins {
-            let none = PluginOptions::default();
+        let none = PluginOptions::default();
+        project.plugins.iter().find_map(|(name, table)| {
             let own = self.plugins.get(name).unwrap_or(&none);
-            if let Some(key) = own.loosened_by(table, self.memory.value) {
-                return loosens(format!("plugins.{name}.{key}"));
-            }
-        }
-        if project.builtin == Some(true) && self.builtin.value != Shipped::Included {
-            return loosens("plugins.builtin".to_owned());
-        }
-        Ok(())
+            let key = own.loosened_by(table, self.memory.value)?;
+            Some(format!("plugins.{name}.{key}"))
+        })
     }
 
     /// Returns the new state of the shipped plugins if the project turns them off: their names
@@ -163,4 +157,9 @@ impl Settings {
 /// which holds for the tool of every plugin.
 fn of_tool<'a, T>(settings: &'a BTreeMap<String, T>, tool: &str) -> Option<&'a T> {
     settings.get(tool).or_else(|| settings.get(parts(tool).1))
+}
+
+/// Returns true if a project's value is above the user's own. For switches, on is above off.
+fn is_above<T: PartialOrd + Copy>(given: Option<T>, own: &Value<T>) -> bool {
+    given.is_some_and(|given| given > own.value)
 }
