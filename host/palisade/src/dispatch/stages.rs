@@ -9,8 +9,7 @@ use super::nested::NestedCaller;
 use super::pipeline::Pipeline;
 use super::{panics, queue, run};
 use crate::execution::account::Account;
-use crate::execution::offload::{exhaustion_error, offload};
-use crate::execution::owner::input_turns_within;
+use crate::execution::offload::exhaustion_error;
 use crate::execution::{BoxFuture, Caller, Times, ToolContext, ValidInput};
 use crate::tool::budget::Exhausted;
 use crate::tool::{Call, ErrorKind, ToolResult};
@@ -182,10 +181,7 @@ impl Pipeline<'_> {
         let start = Instant::now();
         let budget = InputBudget::new(account, self.time, self.cancel.clone());
         let check = move |budget| input::check(tool.definition(), &workspace, raw, &budget);
-        let input =
-            offload(budget.call_budget(), input_turns_within(budget.call_budget()), check).await;
-        let input =
-            input.map_err(|why| budget.exhausted(why, self.tool.definition().side_effects()))?;
+        let input = budget.offload(self.tool.definition().side_effects(), check).await?;
         let spent = Spent { checking: start.elapsed(), waiting: Duration::ZERO };
         Ok(CheckedInput { input: input?, spent })
     }
@@ -203,10 +199,7 @@ impl Pipeline<'_> {
             let outcome = approval.compact();
             Ok(outcome.map(|()| approval))
         };
-        let approval =
-            offload(budget.call_budget(), input_turns_within(budget.call_budget()), compact).await;
-        let approval =
-            approval.map_err(|why| budget.exhausted(why, self.tool.definition().side_effects()))?;
+        let approval = budget.offload(self.tool.definition().side_effects(), compact).await?;
         Ok((approval?, Spent { checking: spent.checking + start.elapsed(), ..spent }))
     }
 
@@ -227,10 +220,8 @@ impl Pipeline<'_> {
         let late_rules = self.dispatcher.late_rules.clone();
         let workspace = self.session.workspace().clone();
         let apply = move |_| Ok(late_rules.apply_to(&workspace));
-        let applied =
-            offload(budget.call_budget(), input_turns_within(budget.call_budget()), apply).await;
-        let class = self.tool.definition().side_effects();
-        applied.map_err(|why| budget.exhausted(why, class))?.map_err(|error| not_hidden(&error))
+        let applied = budget.offload(self.tool.definition().side_effects(), apply).await?;
+        applied.map_err(|error| not_hidden(&error))
     }
 
     /// Records that the call is about to run. A cancellation ends the wait.

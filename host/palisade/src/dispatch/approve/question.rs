@@ -11,8 +11,7 @@ use crate::dispatch::input::{InputBudget, StepBudget};
 use crate::dispatch::panics::text_of;
 use crate::dispatch::pipeline::Pipeline;
 use crate::events::{CallSink, Event};
-use crate::execution::offload::{exhaustion_error, offload};
-use crate::execution::owner::input_turns_within;
+use crate::execution::offload::exhaustion_error;
 use crate::execution::{BoxFuture, ValidInput, catch_panic, enter_queue};
 use crate::policy::{Decision, Mode, Rule};
 use crate::registry::{Origin, Registered};
@@ -243,9 +242,7 @@ async fn projected_changes_of_call(
         let changes = projected_changes(&tool, &input, &workspace, &*budget)?;
         Ok(changes.map(|changes| (input, changes)))
     };
-    Box::pin(offload(budget.call_budget(), input_turns_within(budget.call_budget()), look))
-        .await
-        .map_err(|why| budget.exhausted(why, class))?
+    Box::pin(budget.offload(class, look)).await?
 }
 
 /// Replaces a large input with its text while the request is open: an answer may take a day, and
@@ -262,9 +259,7 @@ async fn compact(pipeline: &Pipeline<'_>, mut input: ValidInput) -> Result<Valid
         input.compact()?;
         Ok(input)
     };
-    Box::pin(offload(budget.call_budget(), input_turns_within(budget.call_budget()), compact))
-        .await
-        .map_err(|why| budget.exhausted(why, class))
+    Box::pin(budget.offload(class, compact)).await
 }
 
 fn no_confirmer(pipeline: &Pipeline<'_>, rule: Rule) -> ErrorKind {

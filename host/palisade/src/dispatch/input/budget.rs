@@ -1,9 +1,11 @@
 //! The budgets of checking an input.
 
 use crate::execution::account::{Account, CallBudget};
-use crate::execution::offload::exhaustion_error;
+use crate::execution::offload::{exhaustion_error, offload};
+use crate::execution::owner::input_turns_within;
 use crate::tool::budget::{Budget, Exhausted};
 use crate::tool::{ErrorKind, SideEffects};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -35,6 +37,17 @@ impl InputBudget {
     /// Returns the error of a call whose input could not be checked within the budget.
     pub(in crate::dispatch) fn exhausted(&self, why: Exhausted, class: SideEffects) -> ErrorKind {
         exhaustion_error(why, self.time, class)
+    }
+
+    /// Runs work outside the runtime's threads, in the turns of the call's owner. If it exceeds the
+    /// budget, the error is that of a call of this class.
+    pub(in crate::dispatch) async fn offload<T: Send + 'static>(
+        &self,
+        class: SideEffects,
+        work: impl FnOnce(Arc<dyn Budget>) -> Result<T, Exhausted> + Send + 'static,
+    ) -> Result<T, ErrorKind> {
+        let done = offload(&self.budget, input_turns_within(&self.budget), work).await;
+        done.map_err(|why| self.exhausted(why, class))
     }
 }
 
