@@ -118,16 +118,6 @@ impl Host {
         self.dispatcher.dispatch_to(session, call, tool, requester).await
     }
 
-    /// Like [`dispatch`](Self::dispatch), with a timeout for the run, at most 600 s.
-    pub async fn dispatch_with_timeout(
-        &self,
-        session: &Session,
-        call: Call,
-        time: Duration,
-    ) -> ToolResult {
-        self.dispatch(session, call.with_timeout(time)).await
-    }
-
     /// Runs the calls of one message, each in a task of its own, concurrently up to the session's
     /// limit. Returns the results in the order of the calls.
     ///
@@ -187,8 +177,8 @@ impl Host {
     /// - of the process: 256 sandboxes, [`Limits::total_memory`], 1,024 calls in the queue, each of
     ///   them for at most 60 s, and for each plugin its share of these.
     ///
-    /// [`HostBuilder::concurrency`] does not hold: such calls belong to no session, so they are
-    /// independent of each other.
+    /// [`HostBuilder::concurrency`] does not hold: such calls belong to no conversation, so they
+    /// share no limit.
     pub async fn call(
         &self,
         tool: &str,

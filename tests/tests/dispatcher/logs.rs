@@ -114,7 +114,10 @@ fn internal_error_is_logged_with_its_chain_and_redacted() {
     assert!(!shown.contains("10.0.0.7") && !shown.contains("hunter2"), "{shown}");
     let line = log.lines().find(|line| line.contains("ERROR")).unwrap();
     assert!(line.contains("the connection to 10.0.0.7: password hunter2 refused"), "{line}");
-    assert!(std::error::Error::source(error.source().unwrap()).is_some(), "and for the embedder");
+    assert!(
+        std::error::Error::source(error.cause_for_log().unwrap()).is_some(),
+        "and for the embedder"
+    );
 }
 
 #[test]

@@ -231,7 +231,7 @@ fn call_has_its_given_timeout() {
     let stage = stage();
     let time = Duration::from_secs(7);
     let result =
-        on_driven_clock(stage.host.dispatch_with_timeout(&stage.session(), waiting("c"), time));
+        on_driven_clock(stage.host.dispatch(&stage.session(), waiting("c").with_timeout(time)));
     assert_eq!(class(&result), "timeout");
     assert_eq!(result.to_json()["error"]["detail"]["value_ms"], 7000);
     assert_eq!(

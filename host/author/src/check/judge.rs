@@ -45,7 +45,7 @@ fn failure(tool: &str, seen: &Seen, error: &ToolError, found: &mut Findings) {
     let with = format!("with the input {}", input(seen));
     match error.kind() {
         ErrorKind::Execution { kind: ExecutionKind::Trap, .. } => {
-            let cause = error.source().map_or_else(|| error.reason(), chain);
+            let cause = error.cause_for_log().map_or_else(|| error.reason(), chain);
             let message = format!("it crashes {with}: {}", elided(&cause, 300));
             found.fault(Topic::Inputs, "crash", tool, message);
         }

@@ -131,9 +131,10 @@ impl ToolError {
         self.kind.is_recoverable()
     }
 
-    /// Returns the error chain, for the log.
+    /// Returns the cause with its chain, for the log. `Error::source` returns none, so that a text
+    /// of the whole chain, which may reach a model, does not contain it.
     #[must_use]
-    pub fn source(&self) -> Option<&(dyn StdError + 'static)> {
+    pub fn cause_for_log(&self) -> Option<&(dyn StdError + 'static)> {
         match &self.kind {
             ErrorKind::Execution { source: Some(source), .. } => Some(&**source),
             _ => None,

@@ -81,7 +81,7 @@ const CRASHES: &str = "palisade::crash";
 /// errors, the others as debug messages.
 pub(in crate::dispatch) fn log_error(result: &ToolResult) {
     let Some(error) = result.error() else { return };
-    let chain = std::iter::successors(error.source(), |source| source.source());
+    let chain = std::iter::successors(error.cause_for_log(), |source| source.source());
     let chain: String = chain.map(|source| format!(": {source}")).collect();
     if error.is_user_visible() {
         tracing::debug!(class = %error.class(), "{error}{chain}");
