@@ -124,12 +124,20 @@ impl Event {
                 text.len()
             }
             Self::ConfirmationRequested(_, request) => {
-                request.input_summary.len() + all(&request.projected_modifications)
+                let caller = request.called_by.as_ref().map_or(0, |caller| {
+                    let names = [caller.plugin.as_ref(), caller.place.as_ref()];
+                    caller.tool.len() + names.into_iter().flatten().map(String::len).sum::<usize>()
+                });
+                request.input_summary.len()
+                    + all(&request.projected_modifications)
+                    + all(&request.grants)
+                    + request.plugin.as_ref().map_or(0, String::len)
+                    + caller
             }
             Self::ConfirmationResolved(_, id, _) => id.as_str().len(),
             Self::Progress(_, step) => step.message.as_ref().map_or(0, String::len),
             Self::PluginLoaded(facts) | Self::PluginChanged(facts) | Self::PluginRemoved(facts) => {
-                all(&facts.tools)
+                facts.plugin.len() + all(&facts.tools) + all(&facts.grants)
             }
             Self::PluginRejected { file, reason } => file.len() + reason.len(),
         }
