@@ -16,7 +16,7 @@ mod report;
 mod seeds;
 
 pub use finding::{Finding, Severity, Topic};
-pub use record::{Place, RecordError, Recorded, Recording, record};
+pub use record::{RecordError, Recorded, Recording, Written, record};
 pub use replay::{Replayed, replay};
 pub use report::Report;
 

@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Maximum size of the files of a case, in bytes.
-const LARGEST: u64 = 4 << 20;
+const LARGEST_FILES: u64 = 4 << 20;
 
 /// A call to record.
 #[derive(Debug)]
@@ -38,9 +38,9 @@ pub enum RecordError {
     /// The name is not that of a file.
     #[error("`{0}` cannot be the name of a case: letters, digits, `-` and `_` are accepted")]
     Name(String),
-    /// There is no such tool, or more than one without a name.
+    /// No tool is named, and the plugin does not have exactly one.
     #[error("name the tool with --tool: {0}")]
-    Tool(String),
+    Unnamed(String),
     /// There is no such tool.
     #[error("there is no tool `{name}`; --tool takes one of: {known}")]
     NoTool {
@@ -84,16 +84,16 @@ pub struct Recorded {
     /// The case.
     pub case: Case,
     /// Whether the file had another case before.
-    pub place: Place,
+    pub written: Written,
 }
 
-/// The place of a recorded case.
+/// How the file of a case was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// A new file.
+pub enum Written {
+    /// It is a new file.
     New,
-    /// The file of another case.
-    Taken,
+    /// It replaced the file of another case.
+    Replaced,
 }
 
 /// Calls a tool and writes the case.
@@ -126,13 +126,15 @@ pub fn record(
         changes,
     };
     let file = recording.cases.join(format!("{}.json", recording.name));
-    let place = if file.exists() { Place::Taken } else { Place::New };
-    let text = serde_json::to_string_pretty(&case).map_err(|error| failed(&file, error.into()))?;
-    if text.len() as u64 >= case::LARGEST {
+    let written = if file.exists() { Written::Replaced } else { Written::New };
+    let mut text =
+        serde_json::to_string_pretty(&case).map_err(|error| failed(&file, error.into()))?;
+    text.push('\n');
+    if text.len() as u64 > case::LARGEST {
         return Err(RecordError::TooLarge(text.len()));
     }
     write(&file, &text).map_err(|source| failed(&file, source))?;
-    Ok(Recorded { file, case, place })
+    Ok(Recorded { file, case, written })
 }
 
 fn tool(trial: &Trial, named: Option<&str>) -> Result<String, RecordError> {
@@ -144,7 +146,7 @@ fn tool(trial: &Trial, named: Option<&str>) -> Result<String, RecordError> {
         (Some(named), names) => {
             Err(RecordError::NoTool { name: visible(named), known: names.join(", ") })
         }
-        (None, names) => Err(RecordError::Tool(names.join(", "))),
+        (None, names) => Err(RecordError::Unnamed(names.join(", "))),
     }
 }
 
@@ -153,7 +155,7 @@ fn files(directory: Option<&Path>) -> Result<Files, RecordError> {
     if !directory.is_dir() {
         return Err(RecordError::NoFiles(visible(&directory.display().to_string())));
     }
-    case::read_files(directory, LARGEST, OtherEntries::Refused).map_err(|source| {
+    case::read_files(directory, LARGEST_FILES, OtherEntries::Refused).map_err(|source| {
         let path = visible(&directory.display().to_string());
         RecordError::Files { path, reason: source.to_string() }
     })
@@ -163,7 +165,7 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
     if let Some(parent) = file.parent() {
         fs::create_dir_all(parent)?;
     }
-    bounded::replace(file, format!("{text}\n").as_bytes())
+    bounded::replace(file, text.as_bytes())
 }
 
 fn failed(path: &Path, source: io::Error) -> RecordError {

@@ -9,7 +9,7 @@ use palisade::tool::json::JsonBounds;
 use palisade::tool::text::visible;
 use palisade_author::build::OUTPUT;
 use palisade_author::check::{
-    self, Options, Place, RecordError, Recorded, Recording, Report, Severity, Subject, Topic,
+    self, Options, RecordError, Recorded, Recording, Report, Severity, Subject, Topic, Written,
 };
 use palisade_author::{Engine, files};
 use serde_json::json;
@@ -125,14 +125,14 @@ fn record(
         cases,
         world,
     };
-    let Recorded { file, case, place } =
+    let Recorded { file, case, written } =
         check::record(engine, file, &recording).map_err(failure)?;
     if args.json {
         output::json(&json!({"file": file, "case": case}))?;
     } else {
-        let word = match place {
-            Place::New => "Recorded",
-            Place::Taken => "Replaced",
+        let word = match written {
+            Written::New => "Recorded",
+            Written::Replaced => "Replaced",
         };
         let result = case.result.to_string();
         output::text(&output::prose(&format!("{word} `{}`: {result}\n", file.display())))?;
