@@ -7,6 +7,7 @@ use crate::world::World;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs;
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -128,7 +129,13 @@ impl Sender {
     /// Sends a request and reads the whole response.
     #[must_use]
     pub fn send(&self, method: &str, path: &str, body: &str) -> Answer {
-        answer(begin(&self.address, path, method, &self.headers(), body))
+        answer(self.begin(method, path, body))
+    }
+
+    /// Sends a request and returns its connection, from which nothing is read.
+    #[must_use]
+    pub fn begin(&self, method: &str, path: &str, body: &str) -> TcpStream {
+        begin(&self.address, path, method, &self.headers(), body)
     }
 
     fn headers(&self) -> Vec<(&str, &str)> {

@@ -20,6 +20,8 @@ const CALLS: usize = 128;
 const TOTAL: usize = 512 << 20;
 /// The program's own memory beside that, in bytes: allocator overhead and buffers.
 const BESIDE: usize = 192 << 20;
+/// The number of connections that are not read.
+const UNREAD: usize = 40;
 /// The longest time for a short request beside other callers, on a slow machine.
 const SOON: Duration = Duration::from_secs(3);
 
@@ -113,6 +115,50 @@ fn results_of_one_reply_are_bounded_together() {
         let whole = whole(&answer);
         assert!((1..CALLS).contains(&whole), "{whole} are whole");
     }
+}
+
+/// Sends a request on many connections, which are read only at the end, and returns the number of
+/// whole answers. The others report missing memory.
+#[track_caller]
+fn whole_of_unread(api: &Api, sender: &Sender, method: &str, path: &str, body: &str) -> usize {
+    let peak = Peak::of_process(api.endpoint.child().id());
+    let sent: Vec<_> = (0..UNREAD).map(|_| sender.begin(method, path, body)).collect();
+    // The server answers all of them before it answers a later request of another sender.
+    let beside = api.operator.get("/sessions");
+    assert_eq!(beside.status, 200, "{beside:?}");
+    let mut count = 0;
+    for socket in sent {
+        let answer = palisade_tests::mcp_http::answer(socket);
+        match answer.status {
+            200 => count += 1,
+            _ => assert_eq!(
+                (answer.status, &answer.message()["code"]),
+                (503, &json!("resource_exhausted"))
+            ),
+        }
+    }
+    assert!(peak.growth() < TOTAL + BESIDE, "{path}: {} MiB", peak.growth() >> 20);
+    count
+}
+
+#[test]
+fn repeated_answers_count_until_they_are_sent() {
+    let _turn = turn();
+    let world = world(1);
+    let api = served(&world, program(&world));
+    let call = json!({"id": "c1", "tool": "raw", "input": {}});
+    let kept = api.client.clone().with("Idempotency-Key", "k1");
+    let path = "/sessions/s1/calls";
+    assert_eq!(kept.post(path, &call).message()["success"], true);
+    let whole = whole_of_unread(&api, &kept, "POST", path, &call.to_string());
+    assert!((1..UNREAD).contains(&whole), "{whole} are whole");
+    let later = json!({"id": "c2", "tool": "raw", "input": {}});
+    assert_eq!(api.client.clone().with("Prefer", "respond-async").post(path, &later).status, 202);
+    let place = format!("{path}/c2");
+    until("the call has ended", || api.client.get(&place).status == 200);
+    let whole = whole_of_unread(&api, &api.client, "GET", &place, "");
+    assert!((1..UNREAD).contains(&whole), "{whole} are whole");
+    assert_eq!(kept.post(path, &call).status, 200, "the memory is given back");
 }
 
 #[test]

@@ -2,8 +2,11 @@
 
 use super::guarded::Guarded;
 use super::kept::{Bounds, Kept};
+use super::offload;
 use super::open_sessions::Owner;
 use super::problem::{ApiError, PROBLEM};
+use super::state::App;
+use crate::role::Role;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -27,7 +30,7 @@ const BYTES: usize = 64 << 20;
 const KEY: usize = 255;
 
 /// A complete answer.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: StatusCode,
     pub(super) content_type: &'static str,
@@ -35,6 +38,30 @@ pub(super) struct Answer {
     pub(super) body: Bytes,
     /// The memory of the body, until it is sent.
     pub(super) owed: Option<Arc<Vec<Owed>>>,
+}
+
+/// An answer in a table, which bounds what it keeps.
+#[derive(Debug)]
+pub(super) struct KeptAnswer {
+    status: StatusCode,
+    content_type: &'static str,
+    location: Option<String>,
+    body: Bytes,
+}
+
+impl KeptAnswer {
+    /// Returns the answer to another request. Its account is charged for the body until it is sent,
+    /// because the client may read it long after the table has forgotten it.
+    pub(super) fn to_send(&self, account: &Account) -> Result<Answer, ApiError> {
+        let room = account.charge(self.body.len() as u64).map_err(ApiError::NoMemory)?;
+        Ok(Answer {
+            status: self.status,
+            content_type: self.content_type,
+            location: self.location.clone(),
+            body: self.body.clone(),
+            owed: Some(Arc::new(vec![room.into_owed()])),
+        })
+    }
 }
 
 impl Answer {
@@ -54,6 +81,20 @@ impl Answer {
     ) -> Result<Self, Exhausted> {
         let room = account.charge(text_length(value) as u64)?;
         Self::in_room(status, value, vec![room])
+    }
+
+    /// Creates an answer with a JSON body of any length. Its memory is charged to the sender of the
+    /// request until it is sent, and a long text is written in the turns of the sender.
+    pub(super) async fn of_value(
+        app: &App,
+        role: &Role,
+        value: impl Serialize + Send + 'static,
+    ) -> Result<Self, ApiError> {
+        let account = app.account_for(role, 0)?;
+        let (own, length) = (account.clone(), text_length(&value));
+        let write = move || Self::within(&own, StatusCode::OK, &value);
+        let written = offload::work(length, &account, write).await.flatten();
+        written.map_err(ApiError::NoMemory)
     }
 
     /// Creates an answer with a JSON body in memory that was reserved for it.
@@ -90,9 +131,14 @@ impl Answer {
         Self { status, content_type, location: None, body: body.into(), owed: None }
     }
 
-    /// Returns the answer as it is kept: the tables of kept answers have bounds of their own.
-    pub(super) fn to_keep(&self) -> Self {
-        Self { owed: None, ..self.clone() }
+    /// Returns the answer for a table.
+    pub(super) fn to_keep(&self) -> KeptAnswer {
+        KeptAnswer {
+            status: self.status,
+            content_type: self.content_type,
+            location: self.location.clone(),
+            body: self.body.clone(),
+        }
     }
 }
 
@@ -147,7 +193,7 @@ impl Default for Table {
 
 struct Entry {
     body: Digest,
-    answer: Option<(Answer, Instant)>,
+    answer: Option<(Arc<KeptAnswer>, Instant)>,
 }
 
 /// The beginning of a request with a key.
@@ -155,7 +201,7 @@ pub(super) enum Begun {
     /// It is the first.
     New(Slot),
     /// It was answered before.
-    Known(Answer),
+    Known(Arc<KeptAnswer>),
 }
 
 /// The place of an answer. Dropping it without one forgets the request, or keeps its failure if its
@@ -233,7 +279,7 @@ impl Slot {
         let mut table = self.answers.table();
         table.in_flight -= 1;
         let Some(entry) = table.entries.get_mut(&self.key) else { return };
-        entry.answer = Some((answer.to_keep(), Instant::now()));
+        entry.answer = Some((Arc::new(answer.to_keep()), Instant::now()));
         for key in table.done.add(&self.key.owner, self.key.clone(), answer.body.len()) {
             table.entries.remove(&key);
         }

@@ -1,6 +1,6 @@
 //! The calls whose callers do not wait (`Prefer: respond-async`), and their results.
 
-use super::answers::Answer;
+use super::answers::{Answer, KeptAnswer};
 use super::kept::{Bounds, Kept};
 use super::open_sessions::Owner;
 use super::problem::ApiError;
@@ -26,7 +26,7 @@ struct Table {
 
 struct Call {
     owner: Owner,
-    result: Option<Answer>,
+    result: Option<Arc<KeptAnswer>>,
 }
 
 impl Default for Table {
@@ -47,7 +47,7 @@ pub(super) struct Pending {
 /// The state of a call.
 pub(super) enum Progress {
     Running,
-    Ended(Answer),
+    Ended(Arc<KeptAnswer>),
 }
 
 impl AsyncCalls {
@@ -105,7 +105,7 @@ impl Pending {
     pub(super) fn end(mut self, answer: &Answer) {
         self.is_ended = true;
         let mut table = self.calls.table();
-        let call = Call { owner: self.owner.clone(), result: Some(answer.to_keep()) };
+        let call = Call { owner: self.owner.clone(), result: Some(Arc::new(answer.to_keep())) };
         table.calls.insert(self.key.clone(), call);
         for key in table.ended.add(&self.owner, self.key.clone(), answer.body.len()) {
             table.calls.remove(&key);

@@ -77,7 +77,7 @@ pub(super) async fn make(
     let path = format!("/sessions/{id}/calls");
     let mut work = match run::begin(&app, &open.owner, &headers, path, body.digest)? {
         run::Start::Run(work) => work,
-        run::Start::Answered(answer) => return Ok(answer.into_response()),
+        run::Start::Answered(kept) => return Ok(kept.to_send(&body.account)?.into_response()),
     };
     let (call, cancel) = body.value.call(&app.settings)?;
     let account = body.account;
@@ -124,7 +124,7 @@ pub(super) async fn result(
     let open = app.sessions.find_callable(&role, &id).ok_or(ApiError::NoSuchSession)?;
     match app.async_calls.progress(&open.id, &call).ok_or(ApiError::NoSuchCall)? {
         Progress::Running => Ok(RunningCall::answer(&id, &call).into_response()),
-        Progress::Ended(answer) => Ok(answer.into_response()),
+        Progress::Ended(kept) => Ok(kept.to_send(&app.account_for(&role, 0)?)?.into_response()),
     }
 }
 

@@ -127,7 +127,7 @@ pub(super) async fn answer(
     let path = format!("/sessions/{id}/replies");
     let mut work = match run::begin(&app, &open.owner, &headers, path, body.digest)? {
         run::Start::Run(work) => work,
-        run::Start::Answered(answer) => return Ok(answer.into_response()),
+        run::Start::Answered(kept) => return Ok(kept.to_send(&body.account)?.into_response()),
     };
     let cancel = CancellationToken::new();
     let (turn, token) = (turn.map(str::to_owned), cancel.clone());

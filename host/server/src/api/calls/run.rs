@@ -1,7 +1,7 @@
 //! Calls run in tasks of their own, so that the answer of a key is kept although its client has
 //! left.
 
-use crate::api::answers::{Answer, Begun, Key, Slot, key_of};
+use crate::api::answers::{Answer, Begun, KeptAnswer, Key, Slot, key_of};
 use crate::api::offload::{self, TIME_LIMIT};
 use crate::api::open_sessions::Owner;
 use crate::api::problem::ApiError;
@@ -13,6 +13,7 @@ use palisade::internal::{Account, exhaustion_error};
 use palisade::tool::Digest;
 use palisade::tool::budget::Exhausted;
 use palisade::{Call, CallId, CancellationToken, Content, Session, SideEffects, ToolResult};
+use std::sync::Arc;
 use tokio::task::JoinHandle;
 
 /// How a request begins.
@@ -20,7 +21,7 @@ pub(in crate::api) enum Start {
     /// Its work is to be done.
     Run(Work),
     /// A request with the same key was answered before.
-    Answered(Answer),
+    Answered(Arc<KeptAnswer>),
 }
 
 /// The text of a result that its request has no room for.
