@@ -1,19 +1,26 @@
-//! The plugins, what their sandboxes hold, and why some files were refused.
+//! The plugins, what their sandboxes hold, and why some files were refused. Plugins choose the
+//! number and size of their tools, so that a page has a bounded length, and a long one is written
+//! in the turns of its sender.
 
+use super::answers::Answer;
 use super::extract::{Caller, Parameters};
+use super::offload;
 use super::pages::{MOST, PageQuery};
 use super::problem::ApiError;
 use super::state::App;
-use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use palisade::Definition;
 use palisade::internal::{Power, sandbox_contents};
 use palisade::plugins::Plugin;
-use palisade::registry::Origin;
+use palisade::registry::{Origin, Registered};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use utoipa::ToSchema;
 
+/// The length of a page to which no further plugin is added, in bytes of the words of its tools.
+const PAGE: usize = 1 << 20;
 /// The name of the entry for native tools.
 const NATIVE: &str = "native";
 
@@ -65,7 +72,7 @@ struct RejectedView {
     reason: String,
 }
 
-/// Lists the plugins.
+/// Lists the plugins. A page ends early if it reaches 1 MiB.
 #[utoipa::path(
     get,
     path = "/plugins",
@@ -77,43 +84,95 @@ pub(super) async fn list(
     State(app): State<App>,
     Caller(role): Caller,
     Parameters(query): Parameters<PageQuery>,
-) -> Result<Json<PluginList>, ApiError> {
+) -> Result<Answer, ApiError> {
     let limit = super::pages::limit(query.limit.or(Some(MOST)))?;
     let begin = super::pages::cursor(query.cursor.as_deref())?.unwrap_or(0);
     let begin = usize::try_from(begin).unwrap_or(usize::MAX);
-    let mut items: Vec<_> = app.host.plugins().iter().map(PluginView::from).collect();
-    items.extend(without_file(&app));
-    let count = items.len();
-    let items: Vec<_> = items.into_iter().skip(begin).take(limit).collect();
-    let end = begin.saturating_add(items.len());
+    let mut entries: Vec<Entry> = app.host.plugins().into_iter().map(Entry::Plugin).collect();
+    entries.extend(without_file(&app));
+    let count = entries.len();
+    let mut length = 0;
+    let is_on_page = |entry: &Entry| {
+        let has_room = length < PAGE;
+        length += entry.length();
+        has_room
+    };
+    let entries: Vec<_> =
+        entries.into_iter().skip(begin).take(limit).take_while(is_on_page).collect();
+    let end = begin.saturating_add(entries.len());
     let rejected = role.is_operator().then(|| {
         let rejected = app.host.rejected().into_iter();
         rejected.map(|it| RejectedView { file: it.file, reason: it.reason }).collect()
     });
-    Ok(Json(PluginList { items, rejected, next_cursor: (end < count).then(|| end.to_string()) }))
+    let next_cursor = (end < count).then(|| end.to_string());
+    let account = app.account_for(&role, 0)?;
+    let own = account.clone();
+    let write = move || {
+        // The views and their text exist together.
+        let _views = own.charge(length as u64)?;
+        let items = entries.iter().map(Entry::view).collect();
+        Answer::within(&own, StatusCode::OK, &PluginList { items, rejected, next_cursor })
+    };
+    let written = offload::work(length, &account, write).await.flatten();
+    written.map_err(ApiError::NoMemory)
+}
+
+/// An entry of the list.
+enum Entry {
+    Plugin(Plugin),
+    /// The tools of an MCP server, or the native ones.
+    WithoutFile {
+        name: String,
+        tools: Vec<Arc<Registered>>,
+    },
+}
+
+impl Entry {
+    /// Returns about the length of the entry in the list, in bytes.
+    fn length(&self) -> usize {
+        match self {
+            Self::Plugin(plugin) => length_of(plugin.tools()),
+            Self::WithoutFile { tools, .. } => length_of(tools),
+        }
+    }
+
+    fn view(&self) -> PluginView {
+        match self {
+            Self::Plugin(plugin) => PluginView::from(plugin),
+            Self::WithoutFile { name, tools } => PluginView {
+                name: name.clone(),
+                file: None,
+                digest: None,
+                tools: tools.iter().map(|tool| PluginTool::of_registered(tool)).collect(),
+                imports: Vec::new(),
+                grants: Vec::new(),
+            },
+        }
+    }
+}
+
+fn length_of(tools: &[Arc<Registered>]) -> usize {
+    /// The text around the words of a tool.
+    const AROUND: usize = 256;
+    let length = |tool: &Arc<Registered>| {
+        let definition = tool.definition();
+        AROUND + definition.title().map_or(0, str::len) + definition.description().len()
+    };
+    tools.iter().map(length).sum()
 }
 
 /// Returns the entries of the servers and of the native tools.
-fn without_file(app: &App) -> impl Iterator<Item = PluginView> {
-    let mut tools: BTreeMap<String, Vec<PluginTool>> = BTreeMap::new();
+fn without_file(app: &App) -> impl Iterator<Item = Entry> {
+    let mut tools: BTreeMap<String, Vec<Arc<Registered>>> = BTreeMap::new();
     for tool in app.host.registry().tools() {
-        let (name, rights) = match tool.origin() {
-            Origin::Native => (NATIVE, None),
-            Origin::Server(server) => (server.name(), Some(server.rights())),
+        let name = match tool.origin() {
+            Origin::Native => NATIVE,
+            Origin::Server(server) => server.name(),
             Origin::Plugin { .. } => continue,
         };
-        let mut view = PluginTool::of(tool.definition(), Power::Class);
-        view.sandbox = rights.map_or(view.sandbox, str::to_owned);
-        tools.entry(name.to_owned()).or_default().push(view);
+        tools.entry(name.to_owned()).or_default().push(tool.clone());
     }
-    tools.into_iter().map(|(name, tools)| PluginView {
-        name,
-        file: None,
-        digest: None,
-        tools,
-        imports: Vec::new(),
-        grants: Vec::new(),
-    })
+    tools.into_iter().map(|(name, tools)| Entry::WithoutFile { name, tools })
 }
 
 impl From<&Plugin> for PluginView {
@@ -135,6 +194,15 @@ impl From<&Plugin> for PluginView {
 }
 
 impl PluginTool {
+    /// Describes a tool of no plugin. What the process of a server may do is its own to say.
+    fn of_registered(tool: &Registered) -> Self {
+        let view = Self::of(tool.definition(), Power::Class);
+        match tool.origin() {
+            Origin::Server(server) => Self { sandbox: server.rights().to_owned(), ..view },
+            Origin::Native | Origin::Plugin { .. } => view,
+        }
+    }
+
     fn of(definition: &Definition, power: Power) -> Self {
         Self {
             name: definition.name().to_string(),

@@ -6,6 +6,7 @@ mod view;
 pub(super) use opening::CreateSession;
 pub(super) use view::SessionView;
 
+use super::answers::Answer;
 use super::extract::{Caller, Ids, JsonBody, MountedAt, Parameters};
 use super::pages::{List, PageQuery};
 use super::problem::{ApiError, Problem};
@@ -70,8 +71,9 @@ pub(super) async fn list(
     State(app): State<App>,
     Caller(role): Caller,
     Parameters(query): Parameters<PageQuery>,
-) -> Result<Json<List<SessionView>>, ApiError> {
-    view::list(&app, &role, &query).await.map(Json)
+) -> Result<Answer, ApiError> {
+    let sessions = view::list(&app, &role, &query).await?;
+    Answer::of_value(&app, &role, sessions).await
 }
 
 /// Describes a session.
@@ -86,8 +88,9 @@ pub(super) async fn show(
     State(app): State<App>,
     Caller(role): Caller,
     Ids(id): Ids<String>,
-) -> Result<Json<SessionView>, ApiError> {
-    view::one(&app, &role, &id).await.map(Json)
+) -> Result<Answer, ApiError> {
+    let session = view::one(&app, &role, &id).await?;
+    Answer::of_value(&app, &role, session).await
 }
 
 /// Closes a session. Its calls are cancelled; its record stays in the journal. A client over MCP
