@@ -314,7 +314,8 @@ impl CallSubscriber {
 
 impl Subscriber for CallSubscriber {
     fn receive(&self, event: &Envelope) {
-        if event.event.subject().is_none_or(|subject| subject.call_id != self.call) {
+        // Another session may have a call of the same id.
+        if !event.event.subject().is_some_and(|it| it.call_id.is_clone_of(&self.call)) {
             return;
         }
         let notification = match &event.event {
@@ -341,5 +342,31 @@ impl Subscriber for CallSubscriber {
             _ => return,
         };
         let _ = self.notifications.try_send(notification);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use palisade::events::Subject;
+    use std::time::SystemTime;
+
+    fn logged(call_id: CallId) -> Envelope {
+        let (parent, session_id, turn_id) = (None, None, None);
+        let (tool, side_effects) = ("t".into(), None);
+        let subject = Subject { call_id, parent, session_id, turn_id, tool, side_effects };
+        let event = Event::Log(subject, Severity::Error, "its words".to_owned());
+        Envelope { seq: 1, time: SystemTime::UNIX_EPOCH, event }
+    }
+
+    #[test]
+    fn call_of_another_session_with_the_same_id_is_not_forwarded() {
+        let own = CallId::new("mcp-0-1-1");
+        let requested = RequestedNotifications { progress: None, log: Some(LoggingLevel::Debug) };
+        let mut subscription = Subscription::new(&Events::new(Vec::new()), &own, requested);
+        subscription.subscriber.receive(&logged(CallId::new(own.as_str())));
+        assert!(subscription.notifications.try_recv().is_err());
+        subscription.subscriber.receive(&logged(own));
+        assert!(subscription.notifications.try_recv().is_ok());
     }
 }
