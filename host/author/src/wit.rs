@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::thread;
-use wit_parser::{Resolve, SourceMap, UnresolvedPackageGroup};
+use wit_parser::{Resolve, SourceMap, UnresolvedPackage, UnresolvedPackageGroup, World};
 
 /// The most files of WIT that are read. WASI has on the order of fifty.
 const MAX_FILES: usize = 500;
@@ -17,6 +17,10 @@ const MAX_BYTES: u64 = 1 << 20;
 /// The stack of the thread that parses, in bytes. The parser follows a chain of `use` by recursion,
 /// and files of the greatest size hold a chain of some 30,000.
 const STACK: usize = 512 << 20;
+/// The most worlds, multiplied by the interfaces, worlds and items of worlds that they may have
+/// together. Each world may include all others, and so multiply them in time and memory: this many
+/// take less than a second. All of WASI has some thousand.
+const MAX_COMBINED: usize = 1_000_000;
 /// The directory of the packages that a package depends on.
 const DEPS: &str = "deps";
 
@@ -64,7 +68,7 @@ pub fn docs(path: &Path) -> Result<Docs, WitError> {
 }
 
 fn parsed_docs(path: &Path) -> Result<Docs, WitError> {
-    let mut reader = Reader { files: 0, bytes: 0 };
+    let mut reader = Reader { files: 0, bytes: 0, worlds: 0, members: 0 };
     let main = reader.package(path)?;
     let dependencies = reader.dependencies(&path.join(DEPS))?;
     let mut resolve = Resolve::default();
@@ -81,6 +85,10 @@ struct Reader {
     files: usize,
     /// The bytes that were read.
     bytes: u64,
+    /// The parsed worlds.
+    worlds: usize,
+    /// The parsed interfaces, worlds and items of worlds.
+    members: usize,
 }
 
 impl Reader {
@@ -94,7 +102,23 @@ impl Reader {
         for file in files {
             sources.push_str(&file.display().to_string(), self.read(&file)?);
         }
-        sources.parse().map_err(|(_, error)| invalid(path, &error))
+        let group = sources.parse().map_err(|(_, error)| invalid(path, &error))?;
+        group.nested.iter().chain([&group.main]).for_each(|package| self.count(package));
+        if self.worlds.saturating_mul(self.members) > MAX_COMBINED {
+            let reason = format!(
+                "its {} worlds could combine {} interfaces and items, and the product may be {MAX_COMBINED} at most",
+                self.worlds, self.members
+            );
+            return Err(WitError::Invalid { path: path.to_owned(), reason });
+        }
+        Ok(group)
+    }
+
+    fn count(&mut self, package: &UnresolvedPackage) {
+        let items = |world: &World| world.imports.len() + world.exports.len();
+        let items: usize = package.worlds.iter().map(|(_, world)| items(world)).sum();
+        self.worlds += package.worlds.len();
+        self.members += package.worlds.len() + package.interfaces.len() + items;
     }
 
     /// Parses the packages below `deps`: each a directory, or a single file.
@@ -201,6 +225,21 @@ mod tests {
         assert_eq!(docs(directory.path()).unwrap(), expected);
         let one = package(&[("deps.wit", BASE)]);
         assert!(docs(&one.path().join("deps.wit")).unwrap().is_empty(), "it has no function");
+    }
+
+    #[test]
+    fn worlds_that_multiply_each_other_are_refused() {
+        let chain = |worlds: usize| {
+            let world = |at: usize| {
+                let before = at.checked_sub(1).map(|before| format!("include w{before};"));
+                format!("world w{at} {{ {} import x{at}: func(); }}\n", before.unwrap_or_default())
+            };
+            let worlds: String = (0..worlds).map(world).collect();
+            package(&[("all.wit", &format!("package a:b;\n{worlds}"))])
+        };
+        assert!(docs(chain(500).path()).is_ok());
+        let refused = docs(chain(1_000).path()).unwrap_err().to_string();
+        assert!(refused.contains("its 1000 worlds could combine 2000"), "{refused}");
     }
 
     #[test]
