@@ -3,6 +3,7 @@
 
 use super::toolchain::{ask, plain_name, run};
 use super::{BuildError, Made};
+use palisade::internal::open_unreplaceable_file;
 use palisade::tool::text::visible;
 use serde::Deserialize;
 use std::fs;
@@ -76,12 +77,15 @@ fn check_node() -> Result<(), BuildError> {
 /// Returns the program of the SDK, where Node.js looks for packages: in the project and above.
 fn program(directory: &Path) -> Result<PathBuf, BuildError> {
     let mut places = directory.ancestors().map(|above| above.join(PROGRAM));
-    places.find(|it| it.is_file()).ok_or_else(|| {
+    let found = places.find(|it| it.is_file()).ok_or_else(|| {
         BuildError::missing(
             "the package palisade-guest of the project",
             format!("npm install --prefix {}", visible(&directory.display().to_string())),
         )
-    })
+    })?;
+    // Above the project, another user may have put one there.
+    open_unreplaceable_file(&found).map_err(|error| BuildError::io("run", &found, error))?;
+    Ok(found)
 }
 
 #[cfg(test)]
