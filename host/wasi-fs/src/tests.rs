@@ -11,6 +11,7 @@ mod listing;
 #[cfg(target_os = "linux")]
 mod opened;
 mod paths;
+mod permissions;
 mod protected;
 mod quotas;
 mod read_only;

@@ -136,6 +136,11 @@ impl Usage {
         self.change_log().paths()
     }
 
+    /// Returns true if the call is known to have created the entry at this path.
+    pub(super) fn has_created(&self, path: &str) -> bool {
+        self.change_log().has_created(path)
+    }
+
     /// Returns the entries that the call created, that still exist, and whose name is `meant`.
     pub(super) fn created(&self, meant: impl Fn(&str) -> bool) -> Vec<String> {
         self.change_log().created(meant)

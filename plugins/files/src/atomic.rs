@@ -13,8 +13,8 @@ const ATTEMPTS: usize = 8;
 /// temporary file is removed and `target` is unchanged.
 ///
 /// The data is not synced to disk: this guards against failures and concurrent readers, not against
-/// a loss of power. A replaced file gets the permissions of a new one, because WASI can neither
-/// read nor set them.
+/// a loss of power. The host gives the file the permissions of the one that it replaces, because
+/// WASI can neither read nor set them.
 pub(crate) fn replace(target: &Path, content: &[u8]) -> io::Result<()> {
     let (temporary, mut file) = Temporary::beside(target)?;
     file.write_all(content)?;

@@ -32,8 +32,8 @@ pub(crate) struct Args {
 /// change.
 ///
 /// Nothing is changed if the text occurs not at all or more than once; the error then says where it
-/// occurs, or what in the file comes close. The file is replaced in one step. A file that is
-/// patched loses its executable bit.
+/// occurs, or what in the file comes close. The file is replaced in one step, and keeps its
+/// permissions.
 #[tool(side_effects = "write", title = "Patch a file")]
 pub(crate) fn patch_file(args: Args) -> Result<Output> {
     let diff = patch(&Workspace::here(), &args.path, &args.old, &args.new)?;

@@ -26,8 +26,8 @@ pub(crate) struct Args {
 /// missing on the way are created.
 ///
 /// The file is replaced in one step: if anything fails it is as it was before. A directory or a
-/// symbolic link is not overwritten. An overwritten file has the permissions of a new one: an
-/// executable bit is lost. To change a part of a file use patch_file.
+/// symbolic link is not overwritten. An overwritten file keeps its permissions. To change a part of
+/// a file use patch_file.
 #[tool(side_effects = "write", title = "Write a file", idempotent)]
 pub(crate) fn write_file(args: Args) -> Result<Output> {
     let said = write(&Workspace::here(), &args.path, &args.content)?;
