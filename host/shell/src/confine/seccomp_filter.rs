@@ -140,6 +140,33 @@ const SCHEDULING: &[c_long] = &[
     libc::SYS_sched_setscheduler,
 ];
 
+/// System calls that set the permissions of a file, each with the argument that has them.
+const PERMISSIONS: &[(c_long, u8)] = &[
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (FCHMODAT2, 2),
+    (libc::SYS_mknodat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1),
+];
+/// System calls that open or create a file, each with the argument that has the flags. The next one
+/// has the permissions of a created file.
+const OPENS: &[(c_long, u8)] = &[
+    (libc::SYS_openat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 1),
+];
+/// The flags by which these calls create a file: `O_CREAT`, and the own bit of `O_TMPFILE`.
+const CREATING: [c_int; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
+/// The permission by which a program runs with the rights of its owner. Such a program of the user
+/// would end the confinement with any other user of the machine. setgid is not denied: repositories
+/// that several users share need it for directories, and no filter sees the type of a file.
+const SETUID: u64 = 0o4000;
+
 /// System calls that signal a process or open a handle that can.
 const SIGNALS: &[c_long] = &[
     libc::SYS_kill,
@@ -160,6 +187,8 @@ const ALL_PROCESSES: [c_int; 1] = [-1];
 
 /// The number is the same on every architecture; `libc` has no constant for it yet.
 const OPEN_TREE_ATTR: c_long = 467;
+/// As above.
+const FCHMODAT2: c_long = 452;
 /// As above.
 const FILE_SETATTR: c_long = 469;
 /// As above.
@@ -193,8 +222,9 @@ pub(super) fn filter(network: Network, protected_threads: &[c_int]) -> Result<()
     Ok(apply_filter(&[unknown_calls()?, program].concat())?)
 }
 
-/// Returns a filter that fails with `ENOSYS`, so that programs use a fallback: for `clone3`, whose
-/// flags are in memory that no filter can read, and for all calls newer than this list.
+/// Returns a filter that fails with `ENOSYS`, so that programs use a fallback: for `clone3` and
+/// `openat2`, whose arguments are in memory that no filter can read, and for all calls newer than
+/// this list.
 fn unknown_calls() -> Result<BpfProgram, std::num::TryFromIntError> {
     const LOAD_WORD: u16 = 0x20;
     const JUMP_IF_EQUAL: u16 = 0x15;
@@ -204,8 +234,9 @@ fn unknown_calls() -> Result<BpfProgram, std::num::TryFromIntError> {
     Ok(vec![
         // The first word of the data is the system call number.
         statement(LOAD_WORD, 0, 0, 0),
-        statement(JUMP_IF_NOT_LESS, 1, 0, FIRST_UNKNOWN),
-        statement(JUMP_IF_EQUAL, 0, 1, libc::SYS_clone3.try_into()?),
+        statement(JUMP_IF_NOT_LESS, 2, 0, FIRST_UNKNOWN),
+        statement(JUMP_IF_EQUAL, 1, 0, libc::SYS_clone3.try_into()?),
+        statement(JUMP_IF_EQUAL, 0, 1, libc::SYS_openat2.try_into()?),
         statement(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs()),
     ])
 }
@@ -227,6 +258,13 @@ fn rules(network: Network, protected_threads: &[c_int]) -> Result<Rules, Backend
     }
     let namespaces = NAMESPACES.iter().map(|flag| all([has(0, flag.unsigned_abs().into())?]));
     rules.insert(libc::SYS_clone, namespaces.collect::<Result<_, _>>()?);
+    for (call, argument) in PERMISSIONS {
+        rules.insert(*call, vec![all([has(*argument, SETUID)?])?]);
+    }
+    for (call, flags) in OPENS {
+        let setuid = |flag| all([has(*flags, number(flag))?, has(*flags + 1, SETUID)?]);
+        rules.insert(*call, CREATING.into_iter().map(setuid).collect::<Result<_, _>>()?);
+    }
     // A stream pair only connects its two ends. A datagram socket of a pair could send to the path
     // of another socket.
     let pairs = [

@@ -77,6 +77,11 @@ const ESCAPING: &[Syscall] = &[
     Syscall("msgctl", libc::SYS_msgctl, "-1, 0, 0"),
     Syscall("mq_open", libc::SYS_mq_open, "'palisade-no-such-queue', 0, 0, 0"),
     Syscall("file_setattr, which Landlock does not look at", 469, "-100, '/', $b, 0, 0"),
+    Syscall("setuid by a path", libc::SYS_fchmodat, "-100, 'calls.pl', 04755"),
+    Syscall("setuid by a descriptor", libc::SYS_fchmod, "-1, 04755"),
+    Syscall("setuid by a path with flags", 452, "-100, 'calls.pl', 04755, 0"),
+    Syscall("a created file with setuid", libc::SYS_openat, "-100, 'made', 0101, 04755"),
+    Syscall("a file without a name, with setuid", libc::SYS_openat, "-100, '.', 020200001, 04755"),
 ];
 
 /// Calls that some systems deny to every process already.
@@ -129,6 +134,7 @@ async fn calls_that_programs_need_are_allowed() {
         Syscall("its own priority", libc::SYS_setpriority, "0, 0, 10"),
         Syscall("its own policy", libc::SYS_sched_setscheduler, "0, 0, $b"),
         Syscall("a signal to itself", libc::SYS_kill, "$$, 0"),
+        Syscall("permissions without setuid", libc::SYS_fchmodat, "-100, 'calls.pl', 02755"),
         Syscall("a file in memory", libc::SYS_memfd_create, "'palisade', 0"),
     ];
     all_return(&error_numbers(CONFINED, &kept).await, 0);
@@ -156,6 +162,7 @@ async fn open_network_has_address_families_only() {
 async fn unfilterable_and_unknown_calls_fail_as_missing() {
     let unknown = [
         Syscall("clone3, whose flags lie in memory", libc::SYS_clone3, "0, 0"),
+        Syscall("openat2, whose permissions do", libc::SYS_openat2, "-100, '.', $b, 24"),
         Syscall("a call of the ABI x32", 0x4000_0000 + libc::SYS_socket, "2, 1, 0"),
         Syscall("ptrace of the ABI x32, without its mark", 521, "0, 0, 0, 0"),
         Syscall("a call that is still to come", 600, "0"),
