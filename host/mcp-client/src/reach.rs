@@ -2,6 +2,7 @@
 
 use http::HeaderMap;
 use palisade::execution::ServerPlace;
+use palisade::internal::Mounts;
 use palisade_net::{NetRefused, Network as HttpNetwork, Scheme, Target};
 use palisade_shell::{Confinement, Network, ServiceCommand, ShellOptions};
 use std::fmt;
@@ -74,12 +75,13 @@ impl ServerCommand {
 /// Returns a search path for programs without the directories of the workspace, where tools could
 /// write a program, and without relative ones.
 fn outside(path: &str, workspace: &Path) -> String {
+    let mounts = Mounts::below(workspace);
     let is_outside = |directory: &&str| {
         let directory = Path::new(directory);
         let real = directory.canonicalize();
         directory.is_absolute()
             && !directory.starts_with(workspace)
-            && !real.is_ok_and(|real| real.starts_with(workspace))
+            && !real.is_ok_and(|real| mounts.show(&real))
     };
     path.split(':').filter(is_outside).collect::<Vec<_>>().join(":")
 }

@@ -24,7 +24,7 @@ pub use crate::execution::share::{Full, Grant, Pool, Share};
 pub use crate::execution::{NESTED_CALLS, ToolTime};
 pub use crate::host::cache::{default_cache, is_unwritable, open_cache};
 pub use crate::host::recorded::{Recorded, recorded_settings, remember};
-pub use crate::host::state::state_directories;
+pub use crate::host::state::{state_directories, usual_state_directory};
 pub use crate::plugins::reserved::{owner as shipped_owner, tools_of as shipped_tools};
 pub use crate::registry::origin::NATIVE;
 pub use crate::sandbox::call::{Offered, ROLES};
@@ -41,7 +41,7 @@ pub use crate::workspace::within;
 pub use palisade_schema::json::footprint;
 pub use palisade_schema::schema::hidden_in;
 pub use palisade_wasi_fs::PRIVATE_PREFIX;
-pub use palisade_wasi_fs::internal::{open_regular, open_regular_at};
+pub use palisade_wasi_fs::internal::{Mounts, open_regular, open_regular_at};
 
 /// The contract, as the names and the texts of its files.
 pub const CONTRACT: [(&str, &str); 8] = [

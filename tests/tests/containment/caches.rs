@@ -130,6 +130,8 @@ fn cache_is_hidden_through_a_bind_mount() {
     let read =
         home.call(&home.elsewhere, "", "read_file", &json!({"path": "bm/free"})).exits_with(0);
     assert_eq!(read.stdout.trim_end(), "x");
+    // `shell`, which no rule of guests binds, could read its key.
+    read.stderr_contains(&["lies inside the workspace"]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::{approve, configuration, lock, plugin, program};
 use palisade_tests::World;
+use palisade_tests::mounted::Mounted;
 use std::fs;
 use std::os::unix::fs::symlink;
 
@@ -59,6 +60,27 @@ fn link_from_the_workspace_or_into_it_approves_nothing() {
         let ran = program(&world, &words).run().exits_with(4);
         ran.stderr_contains(&["are not used: the file is in the workspace"]);
     }
+}
+
+#[test]
+fn lock_that_the_workspace_shows_through_a_mount_approves_nothing() {
+    let world = World::new();
+    world.install("git", &plugin("look").build());
+    approve(&world);
+    let home = world.home();
+    let bind = ["--bind", home.to_str().unwrap()];
+    let outer = world.outer().to_owned();
+    for (mounted, workspace) in [("same", "same"), ("around/below", "around")] {
+        let Some(_mounted) = Mounted::at(outer.join(mounted), &bind) else { return };
+        let run = |words: &[&str]| {
+            program(&world, words).args(["--workspace"]).args([outer.join(workspace)]).run()
+        };
+        let ran = run(&["call", "look"]).exits_with(4);
+        ran.stderr_contains(&["are not used: the file is in the workspace"]);
+        let ran = run(&["approve", "git", "--yes"]).exits_with(2);
+        ran.stderr_contains(&["would be in the workspace", "--workspace"]);
+    }
+    let _ = program(&world, &["call", "look"]).run().exits_with(0);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::args::Common;
 use super::exit::{Exit, Failure};
 use super::{hint, output, setup};
 use crate::config::{Origin, Settings};
-use palisade::internal::{NATIVE, shipped_tools};
+use palisade::internal::{Mounts, NATIVE, shipped_tools};
 use palisade::plugins::Plugin;
 use palisade::tool::Digest;
 use palisade::tool::text::visible;
@@ -126,16 +126,18 @@ pub(super) fn writable_lock(common: &Common) -> Result<PathBuf, Failure> {
 }
 
 /// Returns true if a file of the user's is in the workspace, where a tool of class execute can
-/// change it: by its path, or by a link on the way to it. Such a file cannot vouch for anything.
+/// change it: by its path, by a link on the way to it, or through a mount. Such a file cannot vouch
+/// for anything.
 pub(super) fn is_in_workspace(common: &Common, file: &Path) -> bool {
     let (Ok(workspace), Ok(file)) = (common.workspace.canonicalize(), std::path::absolute(file))
     else {
         // Nothing can be opened there, or nothing is known of the file.
         return true;
     };
+    let mounts = Mounts::below(&workspace);
     let is_entry = |part: &Path| {
         let folder = part.parent().filter(|_| part.file_name().is_some());
-        folder.and_then(|it| it.canonicalize().ok()).is_some_and(|it| it.starts_with(&workspace))
+        folder.and_then(|it| it.canonicalize().ok()).is_some_and(|it| mounts.show(&it))
     };
     let mut path = file;
     for _ in 0..MAX_LINKS {

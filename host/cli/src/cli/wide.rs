@@ -2,6 +2,7 @@
 //! project.
 
 use super::output;
+use palisade::internal::Mounts;
 use palisade::workspace::Workspace;
 use std::path::Path;
 
@@ -34,6 +35,7 @@ fn holds(root: &Path, home: &Path) -> Option<&'static str> {
     match home.strip_prefix(root) {
         Ok(below) if below.as_os_str().is_empty() => Some("is your home directory"),
         Ok(_) => Some("contains your home directory"),
+        Err(_) if Mounts::below(root).show(home) => Some("shows your home directory"),
         Err(_) => None,
     }
 }

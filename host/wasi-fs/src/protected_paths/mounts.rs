@@ -38,6 +38,14 @@ impl<'a> Mounts<'a> {
         self.table.as_ref().is_none_or(|table| table.below(self.root).next().is_some())
     }
 
+    /// Returns true if the workspace shows the file at this path, which has no symbolic links: it lies
+    /// beneath the workspace, or in a directory that is mounted as the workspace or beneath it. If
+    /// the system cannot tell its mounts, the path decides alone.
+    pub fn show(&self, path: &Path) -> bool {
+        let is_mounted = |table: &Table| table.show(self.root, path);
+        path.starts_with(self.root) || self.table.as_ref().is_some_and(is_mounted)
+    }
+
     /// Returns the mount points with a part of this tree, or the whole tree.
     pub(super) fn of_tree(&self, tree: &ProtectedTree) -> Vec<ProtectedTree> {
         let of_tree = |table: &Table, mount: &Mount| {
@@ -121,6 +129,17 @@ impl Table {
         Some((mount, mount.source.join(rest)))
     }
 
+    /// Returns true if a mount that the directory `root` is on, or that is below it, shows this path
+    /// in the directory.
+    fn show(&self, root: &Path, path: &Path) -> bool {
+        let Some((on, within)) = self.lookup(path) else { return false };
+        let below = self.below(root).map(|mount| (mount, mount.source.clone()));
+        self.lookup(root)
+            .into_iter()
+            .chain(below)
+            .any(|(mount, source)| mount.device == on.device && within.starts_with(source))
+    }
+
     /// Returns whether a path within the file system of a mount lies in a git repository: by the
     /// names in the source of the mount, or by the directories around it, which any mount of the
     /// file system may show.
@@ -187,6 +206,28 @@ mod tests {
         assert_eq!(lookup("/home/a b/ws"), Some((b"0:20".to_vec(), "/home/a b/ws".into())));
         let paths: Vec<_> = table.paths(b"0:21", Path::new("/data/a b/c")).collect();
         assert_eq!(paths, ["/srv/a b/c", "/home/a b/ws/bm/c"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn file_is_shown_under_every_mounted_path() {
+        let shows = |root: &str, path: &str| Table::parse(TABLE).show(root.as_ref(), path.as_ref());
+        for (root, path) in [
+            ("/home/a b/ws", "/home/a b/ws/file"),
+            ("/home/a b/ws", "/srv/a b/c"),
+            ("/home/a b/ws/bm", "/srv/a b"),
+            ("/srv", "/home/a b/ws/bm/c"),
+            ("/srv/a b/c", "/home/a b/ws/bm/c/d"),
+        ] {
+            assert!(shows(root, path), "{path} in {root}");
+        }
+        for (root, path) in [
+            ("/home/a b/ws", "/srv/other"),
+            ("/home/a b/ws", "/home/a b/file"),
+            ("/srv/a b/c", "/home/a b/ws/bm/d"),
+            ("/srv", "/data/a b"),
+        ] {
+            assert!(!shows(root, path), "{path} in {root}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 use crate::cli::args::Common;
 use crate::cli::setup;
+use crate::cli::trust;
 use crate::cli::user_file::{Patience, make_private, patient, replace, take, target};
 use crate::config::{FileConfig, FileOf, Settings};
 use palisade::Host;
@@ -41,7 +42,9 @@ impl StandingRules {
         host: &Host,
     ) -> Option<Self> {
         let file = std::path::absolute(setup::user_file(common)).ok()?;
-        if target(&file)?.starts_with(host.workspace().root()) {
+        // The file behind a link to nothing is not known.
+        target(&file)?;
+        if trust::is_in_workspace(common, &file) {
             return None;
         }
         let policy = settings.policy(&common.workspace);

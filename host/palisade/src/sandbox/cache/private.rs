@@ -55,7 +55,7 @@ impl PrivateDir {
     /// Opens the directory, and creates it if it is missing. Creates nothing inside the workspace.
     pub(super) fn open(path: &Path, workspace: Option<&Workspace>) -> Result<Self, Obstacle> {
         use crate::workspace::{Missing, open_private};
-        let (handle, real) = open_private(path, Missing::Made, workspace.map(Workspace::identity))?;
+        let (handle, real) = open_private(path, Missing::Made, workspace)?;
         Ok(Self { dir: Dir::from_std_file(File::from(handle)), real })
     }
 

@@ -3,7 +3,7 @@
 //! directory.
 
 use super::{Missing, Obstacle};
-use crate::workspace::{Identity as Node, LastLink, READ_DIRECTORY, open_regular_at};
+use crate::workspace::{Identity as Node, LastLink, READ_DIRECTORY, Workspace, open_regular_at};
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, RawMode, Stat, fstat, mkdirat, open, openat, readlinkat,
     statat,
@@ -44,7 +44,7 @@ impl From<Errno> for Obstacle {
 pub(crate) fn open_private(
     path: &Path,
     missing: Missing,
-    workspace: Option<Node>,
+    workspace: Option<&Workspace>,
 ) -> Result<(OwnedFd, PathBuf), Obstacle> {
     let mut walk = Walk::new(path, missing, workspace)?;
     while let Some(part) = walk.pending.pop() {
@@ -78,13 +78,13 @@ fn me() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-struct Walk {
+struct Walk<'a> {
     /// The directories from the root to the current one, without symlinks.
     passed: Vec<Passed>,
     pending: Vec<Part>,
     links: usize,
     missing: Missing,
-    workspace: Option<Node>,
+    workspace: Option<&'a Workspace>,
     me: u32,
 }
 
@@ -100,8 +100,12 @@ enum Part {
     Name(OsString),
 }
 
-impl Walk {
-    fn new(path: &Path, missing: Missing, workspace: Option<Node>) -> Result<Self, Obstacle> {
+impl<'a> Walk<'a> {
+    fn new(
+        path: &Path,
+        missing: Missing,
+        workspace: Option<&'a Workspace>,
+    ) -> Result<Self, Obstacle> {
         let me = me();
         let mut walk =
             Self { passed: Vec::new(), pending: Vec::new(), links: 0, missing, workspace, me };
@@ -212,9 +216,14 @@ impl Walk {
         self.passed.last().ok_or_else(|| Errno::NOENT.into())
     }
 
+    /// Refuses a place in the workspace: a directory on the path is the workspace, or the workspace
+    /// shows the place through a mount.
     fn check_outside(&self) -> Result<(), Obstacle> {
-        let is_workspace = |passed: &Passed| self.workspace == Some(Node::from_stat(&passed.stat));
-        if self.passed.iter().any(is_workspace) { Err(Obstacle::Inside) } else { Ok(()) }
+        let Some(workspace) = self.workspace else { return Ok(()) };
+        let is_workspace = |passed: &Passed| workspace.identity() == Node::from_stat(&passed.stat);
+        let is_inside =
+            self.passed.iter().any(is_workspace) || workspace.mounts().show(&self.here()?.path);
+        if is_inside { Err(Obstacle::Inside) } else { Ok(()) }
     }
 
     fn end(mut self) -> Result<(OwnedFd, PathBuf), Obstacle> {

@@ -93,16 +93,16 @@ fn path_inside_the_workspace_is_recognised_by_identity() {
     let root = outer.path().join("ws");
     fs::create_dir_all(root.join("there")).unwrap();
     symlink(root.join("there"), outer.path().join("link")).unwrap();
-    let workspace = Node::from_handle(fs::File::open(&root).unwrap()).unwrap();
+    let workspace = Workspace::open(&root).unwrap();
     for inside in ["ws", "ws/there", "ws/new/cache", "ws/new/../../cache", "link/cache", "link"] {
-        let refused = open_private(&outer.path().join(inside), Missing::Made, Some(workspace));
+        let refused = open_private(&outer.path().join(inside), Missing::Made, Some(&workspace));
         assert!(matches!(refused, Err(Obstacle::Inside)), "{inside}: {refused:?}");
     }
     assert_eq!(
         (fs::read_dir(&root).unwrap().count(), fs::read_dir(root.join("there")).unwrap().count()),
         (1, 0)
     );
-    open_private(&outer.path().join("ws/../beside"), Missing::Made, Some(workspace)).unwrap();
+    open_private(&outer.path().join("ws/../beside"), Missing::Made, Some(&workspace)).unwrap();
 }
 
 /// Needs root, because only root can change the owner of a file.
