@@ -228,10 +228,10 @@ impl Http {
         self.listener.logins().cloned()
     }
 
-    /// Returns the host names that requests may name, without ports.
+    /// Returns the host names by which clients reach the server, without ports.
     #[must_use]
     pub fn hosts(&self) -> Vec<String> {
-        self.listener.hosts()
+        self.listener.leading_hosts()
     }
 
     /// Serves until `stop` is cancelled. All calls are cancelled then, and in-flight requests have

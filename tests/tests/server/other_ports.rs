@@ -2,10 +2,11 @@
 //! use for it: a cookie is one half of a login, and the other half stays with the console's origin.
 
 use crate::served;
-use palisade_tests::World;
 use palisade_tests::api::{Api, Sender, write};
 use palisade_tests::mcp_http::Answer;
+use palisade_tests::{Program, World};
 use serde_json::{Value, json};
+use std::io::ErrorKind;
 use std::net::TcpListener;
 
 /// The parts of described paths, each with a value.
@@ -170,4 +171,23 @@ fn nobody_else_can_listen_at_the_other_loopback_address() {
     let (_, port) = api.endpoint.address.rsplit_once(':').unwrap();
     let taken = TcpListener::bind(format!("[::1]:{port}"));
     assert!(taken.is_err(), "a browser leads the name of the console to this address first");
+}
+
+#[test]
+fn localhost_leads_the_program_to_the_server_that_keeps_the_token() {
+    let Ok(other) = TcpListener::bind("[::1]:0") else {
+        palisade_tests::skip("this machine has no `::1`");
+        return;
+    };
+    other.set_nonblocking(true).unwrap();
+    let port = other.local_addr().unwrap().port();
+    let world = World::new();
+    let program = Program::new(&world);
+    let api = Api::at(&format!("127.0.0.1:{port}"), program, &world.home(), &[]);
+    let url = format!("http://localhost:{port}");
+    let ran = Program::new(&world).args(["console", &url]).run().exits_with(0);
+    // The name is not used either, since a browser would ask the other server.
+    assert!(ran.stdout.contains(&format!("http://{}", api.endpoint.address)), "{}", ran.stdout);
+    let asked = other.accept().map(|(_, address)| address);
+    assert_eq!(asked.unwrap_err().kind(), ErrorKind::WouldBlock, "the other one is not asked");
 }

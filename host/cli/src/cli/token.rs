@@ -6,7 +6,9 @@ mod private;
 
 use super::args::{NoToken, Serve};
 use super::exit::{Exit, Failure};
-use palisade::internal::{open_unreplaceable_file, state_directories};
+use palisade::internal::{
+    Recorded, open_unreplaceable_file, remember, state_directories, usual_state_directory,
+};
 use palisade_mcp::http::{Access, Token};
 use private::{Directory, Written};
 use std::collections::BTreeSet;
@@ -193,7 +195,20 @@ pub(super) fn keep(text: &str, address: SocketAddr, holder: Holder) -> io::Resul
     // A stale file of an earlier server may also be in another directory.
     forget(address, holder);
     let written = directory.write(&name(address, holder), text)?;
+    written.path.parent().into_iter().for_each(remember_for_other_runs);
     Ok(Kept { directory, written })
+}
+
+/// Records a directory of tokens that is in no usual place, so that the tools of other runs, which
+/// may have another environment, cannot reach it.
+fn remember_for_other_runs(directory: &Path) {
+    let usual = [Some(usual_runtime()), usual_state_directory()];
+    if usual.into_iter().flatten().any(|base| private::folder(&base) == directory) {
+        return;
+    }
+    if let Err(error) = remember(Recorded::Tokens, directory) {
+        tracing::warn!("{} is not remembered: {error}", directory.display());
+    }
 }
 
 /// Removes the token file of an earlier server at this address that was killed. Only the process
@@ -294,10 +309,13 @@ fn addresses(host: &str) -> Vec<IpAddr> {
         }
         Err(_) => return Vec::new(),
     };
-    // A server on a wildcard address is reachable at loopback addresses as well.
-    let all = [IpAddr::from(Ipv4Addr::UNSPECIFIED), Ipv6Addr::UNSPECIFIED.into()];
+    // A server on a wildcard address is reachable at loopback addresses as well: one on `::` at both,
+    // and one on `0.0.0.0` at `127.0.0.1`. Another program may listen at `::1` then.
     let is_local = own.iter().all(IpAddr::is_loopback);
-    own.into_iter().chain(all.into_iter().filter(|_| is_local)).collect()
+    let has_v4 = own.iter().any(IpAddr::is_ipv4);
+    let all =
+        [has_v4.then_some(IpAddr::from(Ipv4Addr::UNSPECIFIED)), Some(Ipv6Addr::UNSPECIFIED.into())];
+    own.into_iter().chain(all.into_iter().flatten().filter(|_| is_local)).collect()
 }
 
 /// Returns the file name for an address, valid on every file system.
@@ -364,7 +382,7 @@ mod tests {
             of("127.0.0.1"),
             ["127.0.0.1-8080.token", "0.0.0.0-8080.token", "__-8080.token"]
         );
-        assert_eq!(of("[::1]"), ["__1-8080.token", "0.0.0.0-8080.token", "__-8080.token"]);
+        assert_eq!(of("[::1]"), ["__1-8080.token", "__-8080.token"]);
         assert_eq!(of("LOCALHOST")[..2], ["127.0.0.1-8080.token", "__1-8080.token"]);
         assert_eq!(
             of("192.0.2.1"),

@@ -90,6 +90,17 @@ impl Listener {
         AllowedHosts::new(self.bound, &self.settings.hosts, &self.settings.origins).names()
     }
 
+    /// Returns the host names, without ports, that lead to this server: none by which clients may
+    /// reach another program at the other loopback address.
+    pub(crate) fn leading_hosts(&self) -> Vec<String> {
+        let other = if self.bound.is_ipv4() { "[::1]" } else { "127.0.0.1" };
+        let mut hosts = self.hosts();
+        if !self.settings.has_console_name() {
+            hosts.retain(|host| host != "localhost" && host != other);
+        }
+        hosts
+    }
+
     /// Returns the origin of the console under its own host name, or `None` if the server has no
     /// operator, is bound to an address of the network, or does not hold both loopback addresses.
     pub(crate) fn console_origin(&self) -> Option<String> {

@@ -139,6 +139,11 @@ impl Settings {
         Self { console_name: ConsoleName::None, ..self }
     }
 
+    /// Returns true if the console may have a host name of its own.
+    pub(super) fn has_console_name(&self) -> bool {
+        self.console_name != ConsoleName::None
+    }
+
     /// Returns the hosts and origins that a server at this address accepts.
     pub(super) fn allowed_hosts(&self, bound: SocketAddr) -> AllowedHosts {
         let (mut hosts, mut origins) = (self.hosts.clone(), self.origins.clone());

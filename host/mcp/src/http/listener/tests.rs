@@ -187,7 +187,21 @@ async fn listener_knows_its_names_and_port() {
         .unwrap();
     let listener = Listener::new(std_listener(), settings).unwrap();
     assert_ne!(listener.address().port(), 0);
-    assert_eq!(listener.hosts(), ["127.0.0.1", "[::1]", "localhost", "tools.example"]);
+    let all = ["127.0.0.1", "[::1]", "localhost", "tools.example"];
+    assert_eq!(
+        (listener.hosts(), listener.leading_hosts()),
+        (all.map(str::to_owned).into(), all.map(str::to_owned).into())
+    );
+}
+
+#[tokio::test]
+async fn names_that_lead_to_another_program_are_not_told() {
+    let Ok(other) = std::net::TcpListener::bind("[::1]:0") else { return };
+    let port = other.local_addr().unwrap().port();
+    let own = std::net::TcpListener::bind(("0.0.0.0", port)).unwrap();
+    let access = Access::Token(Token::new("0123456789abcdef").unwrap());
+    let settings = Settings::new(own.local_addr().unwrap(), access).unwrap();
+    assert_eq!(Listener::new(own, settings).unwrap().leading_hosts(), ["127.0.0.1"]);
 }
 
 #[tokio::test]
