@@ -1,6 +1,6 @@
 //! No tool reads or changes a journal, wherever it is, and no project decides about it.
 
-use palisade_tests::api::Api;
+use palisade_tests::api::{Api, token_file};
 use palisade_tests::{Program, World};
 use serde_json::{Value, json};
 use std::fs::DirBuilder;
@@ -75,6 +75,19 @@ fn journal_in_a_named_place_is_hidden_from_tools_of_every_run() {
     let words = ["--allow", "write", "--journal", file.to_str().unwrap()];
     let api = Api::start(&world, &words);
     are_hidden(&world, &world.home(), &api, &beside(&file));
+}
+
+#[test]
+fn state_directory_of_one_run_is_hidden_from_tools_of_every_run() {
+    let world = World::new();
+    let home = world.root().join("other");
+    let state = home.join(".local/state");
+    std::fs::create_dir_all(&state).unwrap();
+    let program = Program::new(&world).env("XDG_STATE_HOME", &state);
+    let api = Api::of(program, &home, &["--allow", "write"]);
+    let mut files = beside(&state.join("palisade/journal/journal.db"));
+    files.push(token_file(&home, &api.endpoint.address, ".operator"));
+    are_hidden(&world, &world.home(), &api, &files);
 }
 
 #[test]

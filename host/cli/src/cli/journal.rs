@@ -3,7 +3,9 @@
 use super::exit::{Exit, Failure};
 use crate::config::{JournalSettings, RecordedInputs};
 use palisade::HostBuilder;
-use palisade::internal::{Missing, Recorded, open_private_directory, remember, state_directories};
+use palisade::internal::{
+    Missing, Recorded, open_private_directory, remember, state_directories, usual_state_directory,
+};
 use palisade_server::journal::{self, Journal, JournalError};
 use palisade_server::recorder::Recorder;
 use palisade_server::{InputRecording, RecorderSettings};
@@ -192,15 +194,23 @@ pub(super) fn default_file() -> Option<PathBuf> {
 /// Returns the directories that contain journals, of this run or of one with another environment.
 /// No tool may read them, so that each is hidden whether or not it exists.
 pub(super) fn folders() -> Vec<PathBuf> {
-    state_directories().iter().map(|state| state.join("palisade").join("journal")).collect()
+    state_directories().iter().map(|state| folder(state)).collect()
 }
 
-/// Records a journal that is not in a usual place, so that the tools of other runs cannot reach it.
+fn folder(state: &Path) -> PathBuf {
+    state.join("palisade").join("journal")
+}
+
+/// Records a journal that is not in the usual place, so that the tools of other runs cannot reach
+/// it: they may have another state directory.
 fn remember_for_other_runs(file: &Path) {
-    if folders().iter().any(|folder| file.parent() == Some(folder)) {
-        return;
-    }
-    for path in files(file) {
+    let usual = usual_state_directory().map(|state| folder(&state));
+    let paths = match file.parent() {
+        place if place == usual.as_deref() => return,
+        Some(place) if folders().iter().any(|it| it == place) => vec![place.to_owned()],
+        _ => files(file),
+    };
+    for path in paths {
         if let Err(error) = remember(Recorded::Journal, &path) {
             tracing::warn!("{} is not remembered: {error}", path.display());
         }

@@ -8,12 +8,16 @@ pub fn state_directories() -> Vec<PathBuf> {
     use etcetera::BaseStrategy as _;
     let base = etcetera::choose_base_strategy().ok();
     let named = base.map(|base| base.state_dir().unwrap_or_else(|| base.cache_dir()));
-    let mut states: Vec<PathBuf> =
-        named.into_iter().chain(usual()).filter(|state| state.is_absolute()).collect();
+    let mut states: Vec<PathBuf> = named
+        .into_iter()
+        .chain(usual_state_directory())
+        .filter(|state| state.is_absolute())
+        .collect();
     states.dedup();
     states
 }
 
-fn usual() -> Option<PathBuf> {
+/// Returns the user's state directory where the environment names none.
+pub fn usual_state_directory() -> Option<PathBuf> {
     etcetera::home_dir().ok().map(|home| home.join(".local").join("state"))
 }

@@ -40,13 +40,17 @@ pub enum Recorded {
     Plugins,
     /// A journal of calls, which tools may not even read.
     Journal,
+    /// A directory of the tokens that servers make, which tools may not even read.
+    Tokens,
 }
 
 impl Recorded {
     /// Returns whether tools may read the path.
     pub(super) fn reading(self) -> Reading {
         match self {
-            Self::Cache | Self::Settings | Self::Decisions | Self::Journal => Reading::Refused,
+            Self::Cache | Self::Settings | Self::Decisions | Self::Journal | Self::Tokens => {
+                Reading::Refused
+            }
             Self::Plugins => Reading::Allowed,
         }
     }
@@ -59,13 +63,14 @@ impl Recorded {
             Self::Decisions => "decisions",
             Self::Plugins => "plugins",
             Self::Journal => "journal",
+            Self::Tokens => "tokens",
         }
     }
 
     /// Returns the kind of a record. One without a known kind is read strictly.
     fn from_name(name: &Path) -> Self {
         let is_of = |kind: &Self| name.extension().is_some_and(|it| it == kind.extension());
-        [Self::Settings, Self::Decisions, Self::Plugins, Self::Journal]
+        [Self::Settings, Self::Decisions, Self::Plugins, Self::Journal, Self::Tokens]
             .into_iter()
             .find(is_of)
             .unwrap_or(Self::Cache)
@@ -272,7 +277,8 @@ mod tests {
         let outer = tempfile::tempdir().unwrap();
         let records = PathRecords { dir: outer.path().join("paths") };
         let path = Path::new("/a/path");
-        let kinds = [Recorded::Cache, Recorded::Settings, Recorded::Plugins, Recorded::Journal];
+        use Recorded::{Cache, Decisions, Journal, Plugins, Settings, Tokens};
+        let kinds = [Cache, Settings, Decisions, Plugins, Journal, Tokens];
         for (count, kind) in (1..).zip(kinds) {
             records.add(kind, path).unwrap();
             let all = records.all();
