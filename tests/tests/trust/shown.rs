@@ -203,3 +203,18 @@ fn plugin_that_takes_a_tool_from_an_approved_one_is_not_approved_without_a_perso
     let _ = program(&world, &["call", "look"]).run().exits_with(0);
     let _ = program(&world, &["call", "early_look"]).run().exits_with(0);
 }
+
+#[test]
+fn rule_by_which_a_tool_runs_unasked_is_shown() {
+    for (rule, class, is_shown) in [("auto", 2, true), ("prompt", 2, false), ("auto", 1, false)] {
+        let world = World::new();
+        world.install("git", &Wat::new(Told { class, ..Told::new("look") }).build());
+        let _ = program(&world, &["list"]).run();
+        let settings =
+            format!("{}[confirm.tools]\n\"git/look\" = \"{rule}\"\n", configuration(&world));
+        fs::write(lock(&world).with_file_name("palisade.toml"), settings).unwrap();
+        let shown = program(&world, &["approve", "git", "--yes"]).run().exits_with(0).stdout;
+        let line = "look runs without a question, because of `\"git/look\" = \"auto\"`";
+        assert_eq!(shown.contains(line), is_shown, "{rule} {class}: {shown}");
+    }
+}

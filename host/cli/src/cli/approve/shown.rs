@@ -1,13 +1,16 @@
 //! A plugin as a person sees it before an approval.
 
 use crate::cli::args::Common;
-use crate::cli::{grants, inspect, wishes, wrap};
+use crate::cli::{grants, inspect, setup, wishes, wrap};
 use palisade::SideEffects;
 use palisade::plugins::Plugin;
+use palisade::policy::{Decision, Mode};
+use palisade::registry::Registered;
 use palisade::tool::offer::Offer;
 use palisade::tool::text::elided;
 use palisade_trust::{Review, State, Verified};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// The longest list of names in the sum above the question, in characters. All are shown before.
 const MAX_NAMES: usize = 200;
@@ -37,6 +40,7 @@ pub(in crate::cli) fn text(
     }
     let granted = grants::with_approval(common, &review.entry);
     text.push_str(&classes(plugin, granted.as_deref().unwrap_or_default(), room));
+    text.push_str(&ruled(common, plugin, room));
     let granted = match granted {
         Ok(grants) => {
             grants.iter().map(|it| format!("with the approval it has `{it}` as well")).collect()
@@ -75,6 +79,34 @@ fn classes(plugin: &Plugin, granted: &[String], room: usize) -> String {
     let mut classes = SideEffects::ALL.to_vec();
     classes.sort_unstable();
     classes.iter().rev().filter_map(of).collect()
+}
+
+/// Lists the tools of a class that asks which a rule of the settings lets run without a question:
+/// the rule may have been made for another plugin of this name.
+fn ruled(common: &Common, plugin: &Plugin, room: usize) -> String {
+    let Ok(settings) = setup::settings(common) else { return String::new() };
+    let policy = settings.policy(&common.workspace);
+    let rule = |tool: &Arc<Registered>| {
+        let (definition, origin) = (tool.definition(), tool.origin());
+        let Decision { mode, rule } = policy.explain(definition, origin);
+        let asks_by_class = match definition.side_effects() {
+            SideEffects::None | SideEffects::Read => false,
+            SideEffects::Write | SideEffects::Execute | SideEffects::Network => true,
+        };
+        let effect = match mode {
+            Mode::Auto => "runs without a question",
+            Mode::PromptOnce => "asks once",
+            Mode::Prompt | Mode::Deny => return None,
+        };
+        let name = rule.tool_name(definition, origin).filter(|_| asks_by_class)?;
+        let line = format!(
+            "rule       {} {effect}, because of `\"{}\" = \"{mode}\"` in [confirm.tools]",
+            definition.name(),
+            elided(&name, 300)
+        );
+        Some(wrap::hanging(INDENT, "      ", &line, room))
+    };
+    plugin.tools().iter().filter_map(rule).collect()
 }
 
 fn counted(tools: usize) -> String {
