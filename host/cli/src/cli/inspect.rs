@@ -77,7 +77,7 @@ fn named(
     }
     let rejected = host.rejected();
     let file = rejected.iter().find(|it| name_of_file(Path::new(&it.file)) == args.subject)?;
-    output::note(&format!("`{}` is rejected: {}", args.subject, file.reason));
+    output::quoting_note(&format!("`{}` is rejected: {}", args.subject, file.reason));
     let args = Inspect { subject: file.file.clone(), json: args.json };
     Some(setup::alone(common, settings).and_then(|builder| self::file(common, builder, &args)))
 }

@@ -118,20 +118,17 @@ pub(super) fn command(line: &str) {
     tell(&format!("{INDENT}{}", elided(line, usize::MAX)));
 }
 
-/// Prints a line on standard error behind a highlighted label.
+/// Prints a note as [`note`] does that may quote text of others: each line of it is broken where the
+/// terminal would break it, at the left edge.
+pub(super) fn quoting_note(line: &str) {
+    tell(&indented(line, 0, columns(io::stderr()), fitted));
+}
+
+/// Prints a line on standard error behind a highlighted label. It may quote text of others, so that
+/// each line of it is broken where the terminal would break it.
 pub(super) fn problem(label: &str, line: &str) {
-    labelled(label, line, flowing);
-}
-
-/// Prints the error of a call as [`problem`] does. It may quote a tool, so that each line of it is
-/// broken where the terminal would break it.
-pub(super) fn call_problem(label: &str, line: &str) {
-    labelled(label, line, fitted);
-}
-
-fn labelled(label: &str, line: &str, broken: Broken) {
     let label = elided(label, MAX_LABEL);
-    let line = indented(line, width(&label) + 1, columns(io::stderr()), broken);
+    let line = indented(line, width(&label) + 1, columns(io::stderr()), fitted);
     let between = if line.starts_with('\n') { "" } else { " " };
     tell(&format!("{}{between}{line}", style::error(&label)));
 }

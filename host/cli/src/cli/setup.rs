@@ -362,6 +362,6 @@ pub(super) fn show_undecided(common: &Common, host: &Host, tools: &[&str]) {
 /// Reports rejected plugins.
 pub(super) fn show_rejected(rejected: &[Rejected]) {
     for Rejected { file, reason, .. } in rejected {
-        output::note(&format!("rejected {file}: {reason}"));
+        output::quoting_note(&format!("rejected {file}: {reason}"));
     }
 }
