@@ -16,9 +16,6 @@
 //!     Ok(())
 //! }
 //! ```
-//!
-//! Each module uses only modules before it in this order: `tool`, `workspace`, `execution`,
-//! `sandbox`, `registry`, `plugins`, `policy`, `confirm`, `events`, `session`, `dispatch`, `host`.
 
 #[cfg(not(unix))]
 compile_error!(

@@ -36,6 +36,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, MetadataExt as _};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -44,7 +45,8 @@ use std::time::Duration;
 ///
 /// # Errors
 ///
-/// `TimedOut` if the work does not finish in time; any error of starting a thread.
+/// `TimedOut` if the work does not finish in time; any error of starting a thread; `Other` if the
+/// work panics.
 pub fn within<T: Send + 'static>(
     time: Duration,
     work: impl FnOnce() -> T + Send + 'static,
@@ -53,10 +55,13 @@ pub fn within<T: Send + 'static>(
     std::thread::Builder::new()
         .name("palisade-open".to_owned())
         .spawn(move || send.send(work()))?;
-    done.recv_timeout(time).map_err(|_| {
-        let why =
-            format!("its file system has not answered for {}", humantime::format_duration(time));
-        io::Error::new(io::ErrorKind::TimedOut, why)
+    done.recv_timeout(time).map_err(|error| match error {
+        RecvTimeoutError::Timeout => {
+            let time = humantime::format_duration(time);
+            let why = format!("its file system has not answered for {time}");
+            io::Error::new(io::ErrorKind::TimedOut, why)
+        }
+        RecvTimeoutError::Disconnected => io::Error::other("opening it failed inside the host"),
     })
 }
 

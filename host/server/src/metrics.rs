@@ -16,8 +16,8 @@ use prometheus_client::registry::Registry;
 use std::fmt;
 use std::sync::Arc;
 
-/// The upper bounds of the latency histogram, in seconds: from a call of the library to the longest
-/// time limit.
+/// The upper bounds of the latency histogram, in seconds: from the shortest calls of an embedder to
+/// the longest time limit.
 const BUCKETS: [f64; 16] = [
     0.000_1, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0,
     120.0, 600.0,
@@ -44,7 +44,7 @@ struct Inner {
     journal_waiting: Gauge,
 }
 
-/// The values that are read when the metrics are.
+/// The values that are looked up when the metrics are read, because nothing counts them before.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Levels {
     pub(crate) operators: usize,
@@ -54,7 +54,7 @@ pub(crate) struct Levels {
     pub(crate) journal_waiting: u64,
 }
 
-/// A reader of events that is counted until it is dropped.
+/// Counts one reader of an event stream until it is dropped.
 pub(crate) struct CountedReader(Gauge);
 
 impl Drop for CountedReader {
@@ -102,7 +102,11 @@ impl Inner {
             self.durations.clone(),
         );
         to.register("denials", "Refused calls", self.denials.clone());
-        to.register("limits_hit", "Calls that reached a limit", self.limits.clone());
+        to.register(
+            "limits_hit",
+            "Calls that reached a limit other than their time",
+            self.limits.clone(),
+        );
         to.register("plugins", "Loaded plugins, from the cache or compiled", self.plugins.clone());
         to.register("plugins_rejected", "Rejected plugin files", self.rejected.clone());
         to.register("event_readers", "Attached readers of events", self.readers.clone());
@@ -159,7 +163,7 @@ impl Metrics {
 
     fn count(&self, end: &CallEnd<'_>) {
         let class = end.subject.side_effects.map_or("unknown", |class| class.as_str());
-        // An unknown name is the caller's text.
+        // The caller chooses a name that no tool has, so it would make labels without bound.
         let tool = match end.subject.side_effects {
             Some(_) => self.0.tools.label(&end.subject.tool),
             None => self.0.tools.other(),
@@ -170,14 +174,15 @@ impl Metrics {
         };
         self.0.calls.get_or_create(&CallLabels { tool: tool.clone(), class, outcome }).inc();
         let Some(result) = end.result else { return };
+        // A call that did not run has no duration.
         if !result.duration().is_zero() {
             let labels = TimeLabels { tool, class };
             self.0.durations.get_or_create(&labels).observe(result.duration().as_secs_f64());
         }
-        self.count_refusal(result);
+        self.count_denial_or_limit(result);
     }
 
-    fn count_refusal(&self, result: &ToolResult) {
+    fn count_denial_or_limit(&self, result: &ToolResult) {
         let Some(error) = result.error() else { return };
         let reason = match error.kind() {
             ErrorKind::PermissionDenied { reason, .. } => reason.as_str(),

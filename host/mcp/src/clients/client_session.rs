@@ -22,7 +22,7 @@ pub enum TransportKind {
 }
 
 impl TransportKind {
-    /// Returns the name in OpenTelemetry's conventions.
+    /// Returns the value of OpenTelemetry's attribute `network.transport`.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Stdio => "pipe",
@@ -31,13 +31,13 @@ impl TransportKind {
     }
 }
 
-/// Learns of the sessions of clients. Neither function may block or call back into the session:
-/// both run within a request.
+/// Learns of the sessions of clients. Both functions run while a lock of the session is held: they
+/// may read the session, and must neither block nor end it.
 pub trait SessionObserver: Send + Sync {
-    /// A session has begun. Its first call comes later.
+    /// A session has begun: its client has introduced itself, and has not called a tool yet.
     fn opened(&self, session: &ClientSession);
 
-    /// A session that was opened has ended. Its calls are cancelled, and may still be ending.
+    /// A session that was opened has ended. Its calls are cancelled, and some may still run.
     fn closed(&self, session: &ClientSession);
 }
 
@@ -117,7 +117,7 @@ impl ClientSession {
         }))
     }
 
-    /// Returns the id, which no session of another run has.
+    /// Returns the id, in which random bytes of this run make it unlike the ids of other runs.
     #[must_use]
     pub fn id(&self) -> &str {
         self.0.session.id().map_or("", |id| &**id)
@@ -135,7 +135,7 @@ impl ClientSession {
         self.0.transport
     }
 
-    /// Returns who is at the other end, once the observer was told of the session.
+    /// Returns who is at the other end, once the client has introduced itself.
     #[must_use]
     pub fn introduction(&self) -> Option<&Introduction> {
         self.0.introduction.get()
@@ -144,7 +144,7 @@ impl ClientSession {
     /// Ends the session: its calls are cancelled, and it takes no more. A client over HTTP that
     /// comes back gets a new one; over standard input and output there is no other.
     pub fn end(&self) {
-        // First: all calls are stopped before what waits for the end goes on.
+        // First, so that all calls are stopped before `ended` completes.
         self.0.session.close();
         self.0.ended.cancel();
         let mut phase = self.0.phase.lock().unwrap_or_else(PoisonError::into_inner);

@@ -15,7 +15,8 @@ use crate::workspace::Workspace;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// The builder of a [`Session`].
+/// The builder of a [`Session`]. The defaults below are those of [`Session::builder`]; a builder of
+/// [`Host::new_session`](crate::Host::new_session) begins with the settings of its host.
 #[derive(Debug)]
 pub struct SessionBuilder {
     id: Option<Arc<str>>,

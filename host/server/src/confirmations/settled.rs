@@ -14,7 +14,7 @@ const KEPT: usize = 1024;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Resolution)]
 pub(crate) struct Settlement {
-    /// `allow`, `always`, `deny`, `timeout`, `cancelled`, `nobody` or `deferred`.
+    /// `allow`, `always`, `deny`, `timeout`, `cancelled`, `nobody`, `failed` or `deferred`.
     pub(crate) decision: String,
     /// Who answered, if it is known.
     pub(crate) answered_by: Option<String>,

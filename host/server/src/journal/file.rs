@@ -11,7 +11,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long a writer waits for the lock of another, which may be about to end.
+/// How long a writer waits for a lock that another process holds, because that may be ending.
 const LOCK_WAIT: Duration = Duration::from_millis(500);
 /// The pause between two attempts.
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
@@ -76,7 +76,7 @@ fn resolved(path: &Path, missing: Missing) -> Result<PathBuf, JournalError> {
     let refused = |error: std::io::Error| {
         let (path, reason) = (folder.to_owned(), error.to_string());
         match error.kind() {
-            // The check has no kind of its own.
+            // `open_private_directory` reports a directory that is not private as `Other`.
             ErrorKind::Other => JournalError::NotPrivate { path, reason },
             _ => JournalError::Unavailable { path, reason },
         }
@@ -146,8 +146,8 @@ fn unavailable(path: &Path, error: &std::io::Error) -> JournalError {
     JournalError::Unavailable { path: path.to_owned(), reason: error.to_string() }
 }
 
-/// Locks a file within a time. The lock of an open file is also held by a child process between its
-/// start and the start of its program.
+/// Locks a file within a time. A child process inherits the lock until it executes its program, so
+/// the lock can be held for a moment after its owner has ended.
 fn try_lock_for(lock: &File, time: Duration) -> Result<(), TryLockError> {
     let until = Instant::now() + time;
     loop {

@@ -6,12 +6,13 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// The place where plugins from files are compiled. Plugins embedded in the host are compiled in
-/// this process, unless the address space is short.
+/// this process, unless there is a child compiler and the address space is too short for pooled
+/// memory.
 #[derive(Debug, Clone)]
 pub enum Compiler {
-    /// This process, on up to four threads, within these limits.
+    /// This process, on up to four threads.
     ///
-    /// This is the weaker choice. A plugin that takes too long is rejected and the host goes on,
+    /// The limits are weaker here. A plugin that takes too long is rejected and the host goes on,
     /// but its threads cannot be stopped: they run until the compiler is done. At most two
     /// compilations run at once, abandoned ones included; while two abandoned ones run, every
     /// further compilation is rejected. The memory limit is checked beforehand against an estimate,
@@ -58,14 +59,15 @@ impl ChildCompiler {
     pub const VERB: &'static str = "compile-child";
 
     /// Creates a compiler that runs the program `palisade` at this absolute path. The program must
-    /// have the version of this library, because code of another version is not loaded.
+    /// have the version of this library, because the engine refuses code of another version.
     #[must_use]
     pub fn palisade(program: impl Into<PathBuf>) -> Self {
         Self::program(program, [Self::VERB])
     }
 
-    /// Creates a compiler that runs any program which passes the arguments that follow `arguments`
-    /// to [`answer_compilation`](super::answer_compilation). The path must be absolute.
+    /// Creates a compiler that runs any program. The host appends arguments of its own to
+    /// `arguments`, and the program must pass these to
+    /// [`answer_compilation`](super::answer_compilation). The path must be absolute.
     #[must_use]
     pub fn program<A: Into<OsString>>(
         program: impl Into<PathBuf>,
@@ -100,11 +102,12 @@ impl ChildCompiler {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompileLimits {
     /// CPU time: 1 ms to [`MAX_TIME`](Self::MAX_TIME). A compilation also ends after ten times as
-    /// long in wall-clock time, whatever CPU time it was given.
+    /// long in wall-clock time, however little CPU time it has got.
     ///
     /// A child process counts CPU time in whole seconds, rounded up.
     pub time: Duration,
-    /// Address space of the child, in bytes, including the program, its input and its output.
+    /// Address space of the child, in bytes, including the program, its input and its output. In
+    /// this process: the bound of the estimate.
     pub memory: u64,
 }
 

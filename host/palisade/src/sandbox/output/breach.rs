@@ -2,7 +2,7 @@
 
 use crate::tool::{ErrorKind, ExecutionKind};
 
-/// Who has promised what a contract says.
+/// Whose contract is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Promiser {
     Plugin,
@@ -11,20 +11,15 @@ pub(crate) enum Promiser {
 }
 
 impl Promiser {
-    /// Returns the error of a breach, which this sentence describes.
-    pub(crate) fn breach(self, what: &str) -> ErrorKind {
+    /// Returns the error of a breach that this sentence describes.
+    pub(crate) fn breach(self, sentence: &str) -> ErrorKind {
         let who = match self {
             Self::Plugin => "plugin",
             Self::Tool => "tool",
         };
         ErrorKind::execution(
             ExecutionKind::Contract,
-            format!("the {who} broke its contract: {what}"),
+            format!("the {who} broke its contract: {sentence}"),
         )
     }
-}
-
-/// Returns the error of a plugin's breach, which this sentence describes.
-pub(crate) fn breach(what: &str) -> ErrorKind {
-    Promiser::Plugin.breach(what)
 }

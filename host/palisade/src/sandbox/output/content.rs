@@ -1,7 +1,7 @@
 //! Conversion of the content blocks of a guest's output. A block that refers to a local file is
 //! replaced by a note.
 
-use super::breach::breach;
+use super::breach::Promiser;
 use crate::sandbox::bindings::palisade::tool::types as wit;
 use crate::sandbox::limits;
 use crate::tool::budget::{Budget, Exhausted};
@@ -92,9 +92,10 @@ impl From<Exhausted> for Unfit {
 fn json(text: String, budget: &dyn Budget) -> Result<Content, Unfit> {
     let (json, _kept) = Json::parse_within(&text, JSON, budget).map_err(|error| match error {
         JsonError::Exhausted(exhausted) => Unfit::Exhausted(exhausted),
-        wrong => Unfit::Contract(breach(&format!(
-            "a json block of its output is not valid JSON: {wrong}"
-        ))),
+        wrong => Unfit::Contract(
+            Promiser::Plugin
+                .breach(&format!("a json block of its output is not valid JSON: {wrong}")),
+        ),
     })?;
     let read = text.len() as u64;
     drop(text);

@@ -1,7 +1,7 @@
 //! Conversion of the result of a guest's `execute`. All data from a guest is bounded and checked
 //! here.
 
-use super::breach::{Promiser, breach};
+use super::breach::Promiser;
 use super::content::{self, ContentConverter, Unfit};
 use crate::execution::account::CallBudget;
 use crate::execution::offload::{IN_PLACE, exhaustion_error, offload};
@@ -211,7 +211,9 @@ fn metadata(text: &str, budget: &dyn Budget) -> Result<Map<String, Value>, Unfit
         return Ok(Map::new());
     }
     let wrong = |reason: &dyn Display| {
-        Unfit::Contract(breach(&format!("its metadata is not a JSON object: {reason}")))
+        Unfit::Contract(
+            Promiser::Plugin.breach(&format!("its metadata is not a JSON object: {reason}")),
+        )
     };
     match parse_within(text, METADATA, budget) {
         Ok((Value::Object(metadata), _kept)) => Ok(metadata),
