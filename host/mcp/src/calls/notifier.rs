@@ -14,6 +14,7 @@ use crate::rate_limit::{Rate, TokenBucket};
 use palisade::CallId;
 use palisade::events::{Envelope, Event, Events, Subscriber};
 use palisade::execution::{Progress, Severity};
+use palisade::tool::text::visible;
 use rmcp::RoleServer;
 use rmcp::model::{
     LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken,
@@ -154,12 +155,14 @@ impl Notifier {
         let is_output = matches!(notification, CallNotification::Output);
         match notification {
             CallNotification::Progress(step) => {
+                // A client shows it to a person, maybe at a terminal.
+                let step = Progress { message: step.message.as_deref().map(visible), ..step };
                 if let Some(step) = self.progress.admit(step, now) {
                     self.send_progress(peer, step).await;
                 }
             }
             CallNotification::Log(severity, text) if self.logs.take(now).is_ok() => {
-                self.send_log(peer, severity, text).await;
+                self.send_log(peer, severity, visible(&text)).await;
             }
             CallNotification::Asked => {
                 self.waiting = Some(Waiting { since: now, next: now + WAITING_INTERVAL });

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use palisade::Content;
 use palisade::internal::is_short;
 use palisade::tool::Body;
+use palisade::tool::text::visible;
 use rmcp::model::{ContentBlock, EmbeddedResource, PromptMessage, Resource, ResourceContents};
 use std::borrow::Cow;
 
@@ -17,7 +18,8 @@ pub(crate) fn content_block(content: &Content) -> ContentBlock {
             resource_contents(uri, mime.as_deref(), body),
         )),
         Content::Link { uri, name, mime } => {
-            let link = Resource::new(uri, name);
+            // A client shows the name to a person.
+            let link = Resource::new(uri, visible(name));
             ContentBlock::resource_link(match mime {
                 Some(mime) => link.with_mime_type(mime),
                 None => link,
@@ -70,7 +72,7 @@ fn text_length(content: &Content) -> usize {
         }
         Content::Text(text) => text.len(),
         Content::Json(json) => json.as_str().len(),
-        Content::Link { uri, name, mime } => uri.len() + name.len() + optional(mime),
+        Content::Link { uri, name, mime } => uri.len() + visible(name).len() + optional(mime),
         _ => content.as_text().len(),
     }
 }
@@ -105,6 +107,14 @@ mod tests {
         assert!(size.memory > 1_000 * converted && !size.is_short(), "{size:?}");
         assert!(ContentSize::of(&blocks[..10]).is_short());
         assert!(!ContentSize::of(&[Content::Text("a".repeat(1 << 20))]).is_short());
+    }
+
+    #[test]
+    fn name_of_a_link_is_escaped() {
+        let name = "\u{1b}[2Jevil".to_owned();
+        let link = Content::Link { uri: "a:1".into(), name, mime: None };
+        let text = serde_json::to_value(content_block(&link)).unwrap().to_string();
+        assert!(text.contains(r"\\u{1b}[2Jevil"), "{text}");
     }
 
     #[test]
