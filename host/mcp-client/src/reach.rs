@@ -54,7 +54,9 @@ impl ServerCommand {
             arguments: self.command.arguments.iter().map(filled).collect(),
             variables: variables
                 .map(|(name, value)| match name.as_str() {
-                    "PATH" => (name.clone(), outside(&filled(value), workspace)),
+                    "PATH" => {
+                        (name.clone(), outside(&filled(value), workspace, &self.command.program))
+                    }
                     _ => (name.clone(), filled(value)),
                 })
                 // An empty `PATH` means the working directory; without one, the system's holds.
@@ -73,15 +75,21 @@ impl ServerCommand {
 }
 
 /// Returns a search path for programs without the directories of the workspace, where tools could
-/// write a program, and without relative ones.
-fn outside(path: &str, workspace: &Path) -> String {
+/// write a program, without relative ones, and without those in which the name of this program is a
+/// link into the workspace.
+fn outside(path: &str, workspace: &Path, program: &str) -> String {
     let mounts = Mounts::below(workspace);
+    let leads_inside = |directory: &Path| {
+        let file = (!program.contains('/')).then(|| directory.join(program).canonicalize());
+        file.is_some_and(|file| file.is_ok_and(|file| mounts.show(&file)))
+    };
     let is_outside = |directory: &&str| {
         let directory = Path::new(directory);
         let real = directory.canonicalize();
         directory.is_absolute()
             && !directory.starts_with(workspace)
             && !real.is_ok_and(|real| mounts.show(&real))
+            && !leads_inside(directory)
     };
     path.split(':').filter(is_outside).collect::<Vec<_>>().join(":")
 }
@@ -226,13 +234,28 @@ impl Reach {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
     use super::*;
 
     #[test]
     fn path_of_a_server_has_no_directory_of_the_workspace() {
         let workspace = Path::new("/home/me/project");
         let path = "/usr/bin:.:bin::/home/me/project/.venv/bin:/home/me/bin:/home/me/project";
-        assert_eq!(outside(path, workspace), "/usr/bin:/home/me/bin");
+        assert_eq!(outside(path, workspace, "server"), "/usr/bin:/home/me/bin");
+    }
+
+    #[test]
+    fn directory_whose_program_is_a_file_of_the_workspace_is_left_out() {
+        let outer = tempfile::tempdir().unwrap();
+        let root = outer.path().canonicalize().unwrap();
+        let (workspace, bin) = (root.join("project"), root.join("bin"));
+        std::fs::create_dir_all(&workspace).unwrap();
+        std::fs::create_dir_all(&bin).unwrap();
+        std::fs::write(workspace.join("server"), "").unwrap();
+        std::os::unix::fs::symlink(workspace.join("server"), bin.join("server")).unwrap();
+        let path = format!("{}:/usr/bin", bin.display());
+        assert_eq!(outside(&path, &workspace, "server"), "/usr/bin");
+        assert_eq!(outside(&path, &workspace, "other"), path);
     }
 
     #[test]
