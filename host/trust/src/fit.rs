@@ -2,6 +2,7 @@
 //! does not understand is reported as unknown, never as fitting.
 
 use serde_json::{Map, Value};
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 /// The deepest nesting that is compared.
@@ -49,6 +50,10 @@ impl Fit {
         let mut comparison = Comparison::default();
         comparison.compare(old, new, "", 0);
         let Comparison { mut breaks, mut unknown } = comparison;
+        // An equal part of both may refer to a part that is not equal.
+        if old != new && (refers(old) || refers(new)) {
+            unknown.push("the whole: its parts refer to each other".to_owned());
+        }
         breaks.truncate(REASONS);
         unknown.truncate(REASONS);
         match (breaks.is_empty(), unknown.is_empty()) {
@@ -137,18 +142,18 @@ impl Comparison {
     }
 
     fn bounds(&mut self, old: &Map<String, Value>, new: &Map<String, Value>, place: &str) {
-        let mut check = |keyword: &str, is_tighter: fn(f64, f64) -> bool| {
+        let mut check = |keyword: &str, tighter: Ordering| {
             let Some(bound) = new.get(keyword) else { return };
             let before = old.get(keyword);
-            let pair = bound.as_f64().zip(before.and_then(Value::as_f64));
-            if before.is_none() || pair.is_none_or(|(now, before)| is_tighter(now, before)) {
+            let order = before.and_then(|before| compared(bound, before));
+            if order.is_none_or(|order| order == tighter) {
                 let before = before.map_or("unlimited".to_owned(), ToString::to_string);
                 let place = shown(place);
                 self.breaks.push(format!("{place}: `{keyword}` was {before} and is {bound}"));
             }
         };
-        UPPER.iter().for_each(|keyword| check(keyword, |now, before| now < before));
-        LOWER.iter().for_each(|keyword| check(keyword, |now, before| now > before));
+        UPPER.iter().for_each(|keyword| check(keyword, Ordering::Less));
+        LOWER.iter().for_each(|keyword| check(keyword, Ordering::Greater));
     }
 
     /// Compares the one format that the host enforces.
@@ -232,8 +237,34 @@ fn listed(names: &BTreeSet<&str>) -> String {
 }
 
 fn fixed_values(schema: &Map<String, Value>) -> Option<Vec<&Value>> {
-    let listed = schema.get("enum").and_then(Value::as_array).map(|values| values.iter().collect());
-    schema.get("const").map(|value| vec![value]).or(listed)
+    let listed = schema.get("enum").and_then(Value::as_array);
+    let Some(only) = schema.get("const") else { return listed.map(|it| it.iter().collect()) };
+    let is_listed = listed.is_none_or(|values| values.contains(only));
+    Some(is_listed.then_some(only).into_iter().collect())
+}
+
+/// Compares two numbers. `None` if one is no number, or if they only seem to be equal, because they
+/// are rounded.
+fn compared(one: &Value, other: &Value) -> Option<Ordering> {
+    let whole =
+        |value: &Value| value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
+    if let (Some(one), Some(other)) = (whole(one), whole(other)) {
+        return Some(one.cmp(&other));
+    }
+    let order = one.as_f64()?.partial_cmp(&other.as_f64()?)?;
+    (order != Ordering::Equal || one == other).then_some(order)
+}
+
+/// Returns true if a schema may refer to its parts: one of the keywords for it occurs anywhere.
+fn refers(schema: &Value) -> bool {
+    let by = ["$ref", "$dynamicRef", "$recursiveRef"];
+    match schema {
+        Value::Object(members) => {
+            members.iter().any(|(name, value)| by.contains(&name.as_str()) || refers(value))
+        }
+        Value::Array(items) => items.iter().any(refers),
+        _ => false,
+    }
 }
 
 /// Returns the types of the fixed values of a schema without `type`.
@@ -324,6 +355,32 @@ mod tests {
         assert!(matches!(Fit::of(&referring("string"), &referring("number")), Fit::Unknown(_)));
         let closed = json!({"type": "object", "additionalProperties": false});
         assert!(matches!(Fit::of(&json!({"type": "object"}), &closed), Fit::Unknown(_)));
+    }
+
+    #[test]
+    fn part_that_another_part_refers_to_is_never_said_to_fit() {
+        let schema = |own: Value, other: Value| json!({"properties": {"a": own, "b": {"$ref": "#x"}, "c": other}});
+        let old = schema(json!({"$anchor": "x", "type": "string"}), json!({"type": "integer"}));
+        let new = schema(json!({"type": "string"}), json!({"$anchor": "x", "type": "integer"}));
+        assert!(matches!(Fit::of(&old, &new), Fit::Unknown(_)));
+        assert_eq!(Fit::of(&old, &old), Fit::Fits);
+    }
+
+    #[test]
+    fn value_that_is_not_in_the_list_beside_it_is_not_accepted() {
+        let both = json!({"const": "a", "enum": ["b"]});
+        breaks(&json!({"const": "a"}), &both, "\"a\" is no longer");
+        assert_eq!(Fit::of(&json!({"const": "a"}), &json!({"enum": ["a", "b"]})), Fit::Fits);
+    }
+
+    #[test]
+    fn bounds_are_compared_exactly() {
+        let most = |bound: Value| json!({"type": "integer", "maximum": bound});
+        let large = most(json!(9_007_199_254_740_993_u64));
+        breaks(&large, &most(json!(9_007_199_254_740_992_u64)), "`maximum`");
+        breaks(&large, &most(json!(9_007_199_254_740_992.0)), "`maximum`");
+        assert_eq!(Fit::of(&most(json!(-1)), &most(json!(u64::MAX))), Fit::Fits);
+        assert_eq!(Fit::of(&most(json!(1)), &most(json!(1.5))), Fit::Fits);
     }
 
     #[test]
