@@ -213,6 +213,16 @@ pub fn cut(text: &str, max: usize) -> &str {
     &text[..text.floor_char_boundary(max)]
 }
 
+/// Truncates each line of `text` to at most `max` bytes. A truncated line ends with `…`.
+#[must_use]
+pub fn short_lines(text: &str, max: usize) -> String {
+    let short = |line: &str| match cut(line, max) {
+        whole if whole.len() == line.len() => line.to_owned(),
+        beginning => format!("{beginning}…"),
+    };
+    text.split('\n').map(short).collect::<Vec<_>>().join("\n")
+}
+
 /// Returns a name as a key of TOML: in quotes, unless it is a bare key.
 #[must_use]
 pub fn toml_key(name: &str) -> Cow<'_, str> {

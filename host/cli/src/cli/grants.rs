@@ -180,6 +180,9 @@ pub(super) fn change<T>(
     };
     let result = change(&mut grants)?;
     let text = grants.to_text().map_err(|error| failed(&error))?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(failed(&"they would be larger than 1 MiB"));
+    }
     replace(&file, &text).map_err(|error| failed(&error))?;
     Ok(result)
 }

@@ -17,7 +17,7 @@ use super::size::{compile_memory, memory, processes, shell_memory, total_memory}
 use super::time::{call_time, compile_time, confirm_time};
 use palisade::policy::{Mode, parts};
 use palisade::sandbox::limits;
-use palisade::tool::text::visible;
+use palisade::tool::text::{short_lines, visible};
 use palisade::workspace::HardLinks;
 use palisade::{
     SideEffects,
@@ -180,6 +180,7 @@ impl FileConfig {
     }
 
     fn parsed(text: &str) -> Result<Self, String> {
+        text::check_length(text)?;
         let raw: RawFile = toml::from_str(text).map_err(|error| explain(&error, text))?;
         let confirm = &raw.confirm;
         let config = Self {
@@ -250,9 +251,12 @@ impl FileConfig {
     }
 }
 
+/// The length of a line in an error, in bytes: the error quotes the line with the fault.
+const MAX_QUOTED: usize = 300;
+
 /// Returns the message of the toml crate, with the nearest known key if a key is unknown.
 fn explain(error: &toml::de::Error, file: &str) -> String {
-    let text = error.to_string().trim_end().to_owned();
+    let text = short_lines(error.to_string().trim_end(), MAX_QUOTED);
     let mut quoted = error.message().split('`').skip(1).step_by(2);
     let unknown = quoted.next().filter(|_| error.message().starts_with("unknown field"));
     let nearest = unknown.and_then(|key| nearest_names(key, quoted).into_iter().next());

@@ -101,6 +101,12 @@ fn cut_never_splits_a_character() {
 }
 
 #[test]
+fn each_long_line_is_truncated() {
+    assert_eq!(short_lines("abc\naé é\n\n", 3), "abc\naé…\n\n");
+    assert_eq!(short_lines("", 0), "");
+}
+
+#[test]
 fn cutting_before_or_after_escaping_is_the_same() {
     for part in
         ["abc", "a\nb\tc", "ä漢🦀", "a\u{202e}", "⚠\u{fe0f}", "1\u{fe0f}\u{20e3}", "\u{e0001}"]

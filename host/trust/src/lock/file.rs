@@ -98,6 +98,12 @@ impl Lock {
         let invalid = |reason: String| LockError::Invalid { path: path.to_owned(), reason };
         let text = lock.to_text().map_err(|error| invalid(error.to_string()))?;
         // What this program writes, it has to understand.
+        if text.len() as u64 > MAX_FILE {
+            let count = lock.entries().len();
+            return Err(invalid(format!(
+                "with {count} entries it would be larger than 8 MiB; remove entries that you do not need"
+            )));
+        }
         Self::parse(&text).map_err(invalid)?;
         replace(&target, &folder, &text).map_err(failed)?;
         Ok(result)

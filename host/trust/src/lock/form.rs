@@ -1,9 +1,12 @@
 //! The text of a lock.
 
 use super::{Entry, Lock, RevokedBytes};
-use palisade::tool::text::visible;
+use palisade::tool::text::{short_lines, visible};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
+
+/// The length of a line in an error, in bytes: the error quotes the line with the fault.
+const MAX_QUOTED: usize = 300;
 
 /// The version of the form.
 const VERSION: u32 = 1;
@@ -34,7 +37,9 @@ impl Lock {
     ///
     /// The reason why it is none, with the place. Control characters of the text are escaped in it.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = |error: toml::de::Error| visible(error.to_string().trim_end());
+        let wrong = |error: toml::de::Error| {
+            visible(&short_lines(error.to_string().trim_end(), MAX_QUOTED))
+        };
         let OfVersion { version } = toml::from_str(text).map_err(wrong)?;
         if version != VERSION {
             return Err(format!(

@@ -46,9 +46,14 @@ pub(super) fn read(path: &Path, of: FileOf) -> io::Result<String> {
     };
     let mut text = String::new();
     file.take(MAX_FILE + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_FILE {
-        Err(io::Error::other("it is larger than 1 MiB"))
-    } else {
-        Ok(text)
+    check_length(&text).map_err(io::Error::other)?;
+    Ok(text)
+}
+
+/// Refuses a text that is longer than a file may be: one that is read, or is to be written.
+pub(super) fn check_length(text: &str) -> Result<(), String> {
+    match text.len() as u64 {
+        0..=MAX_FILE => Ok(()),
+        _ => Err("it is larger than 1 MiB".to_owned()),
     }
 }
