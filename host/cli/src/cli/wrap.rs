@@ -38,7 +38,10 @@ pub(super) fn width(text: &str) -> usize {
 /// of several signs is shown as one or as all of them, and so is an Arabic ligature; a selector
 /// makes a narrow sign wide or does not.
 fn most(text: &str) -> usize {
-    width(text).max(text.chars().map(|letter| letter.width().unwrap_or(0)).sum())
+    let letters = |sign: &str| sign.chars().map(|letter| letter.width().unwrap_or(0)).sum();
+    // Sign by sign: a terminal may differ in one and not in another.
+    let signs: usize = text.graphemes(true).map(|sign| width(sign).max(letters(sign))).sum();
+    signs.max(width(text))
 }
 
 /// Replaces each tab with blanks. A terminal moves to a stop that depends on the text before the
