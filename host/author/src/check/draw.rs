@@ -2,6 +2,7 @@
 
 use super::seeds::{FORMATS, HOSTILE, PATHS, WORDS};
 use palisade::Definition;
+use palisade::tool::json::text_length;
 use serde_json::{Map, Value, json};
 
 /// The depth at which no optional member is drawn any more.
@@ -10,6 +11,10 @@ const DEEP: usize = 6;
 const TRIES: usize = 24;
 /// The longest text that is drawn, in characters.
 const LONGEST: u64 = 4_096;
+/// The largest input that is drawn, in bytes: schemas can nest lists, and refer to themselves.
+const LARGEST: usize = 1 << 20;
+/// What a value takes of that beside its text, in bytes.
+const PER_VALUE: usize = 32;
 
 /// A deterministic generator of numbers: SplitMix64, which is enough to draw inputs.
 #[derive(Debug, Clone)]
@@ -56,7 +61,7 @@ pub(super) enum Manner {
 pub(super) fn input(definition: &Definition, dice: &mut Dice, manner: Manner) -> Option<Value> {
     let root = definition.parameters();
     (0..TRIES).find_map(|_| {
-        let mut drawing = Drawing { root, dice, manner };
+        let mut drawing = Drawing { root, dice, manner, room: LARGEST };
         let value = drawing.value(root, 0);
         definition.validate_params(&value).is_ok().then_some(value)
     })
@@ -66,23 +71,36 @@ struct Drawing<'a> {
     root: &'a Value,
     dice: &'a mut Dice,
     manner: Manner,
+    /// The bytes that are left for the input.
+    room: usize,
 }
 
 impl<'a> Drawing<'a> {
+    /// Takes room for a value. Returns false if there is none.
+    fn take(&mut self, bytes: usize) -> bool {
+        let left = self.room.checked_sub(bytes.saturating_add(PER_VALUE));
+        self.room = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    fn copied(&mut self, value: &Value) -> Value {
+        if self.take(text_length(value)) { value.clone() } else { Value::Null }
+    }
+
     fn value(&mut self, schema: &'a Value, depth: usize) -> Value {
-        if depth > DEEP * 2 {
+        if depth > DEEP * 2 || !self.take(0) {
             return Value::Null;
         }
         let schema = self.resolved(schema);
         if let Some(value) = schema.get("const") {
-            return value.clone();
+            return self.copied(value);
         }
         for list in ["enum", "examples"] {
             let values: Vec<&Value> =
                 schema.get(list).and_then(Value::as_array).into_iter().flatten().collect();
             let takes = list == "enum" || !self.dice.one_in(3);
             if let (true, Some(value)) = (takes, self.dice.pick(&values)) {
-                return value.clone();
+                return self.copied(value);
             }
         }
         for key in ["anyOf", "oneOf"] {
@@ -134,7 +152,10 @@ impl<'a> Drawing<'a> {
             Some("number") => self.number(schema),
             Some("boolean") => json!(self.dice.one_in(2)),
             Some("null") => Value::Null,
-            _ => json!(self.text(schema)),
+            _ => {
+                let text = self.text(schema);
+                if self.take(text.len()) { text.into() } else { Value::Null }
+            }
         }
     }
 
@@ -256,6 +277,21 @@ mod tests {
         assert_ne!(all(1), all(2));
         for input in all(3) {
             assert!(definition.validate_params(&input).is_ok(), "{input}");
+        }
+    }
+
+    #[test]
+    fn schemas_that_multiply_are_drawn_within_bounds() {
+        let itself = json!({"$ref": "#"});
+        let members = json!({"a": itself, "b": itself, "c": itself});
+        let referring =
+            json!({"type": "object", "properties": members, "required": ["a", "b", "c"]});
+        let list = |items| json!({"type": "array", "minItems": 20, "items": items});
+        let lists = (0..12).fold(json!({"const": "x".repeat(1_000)}), |items, _| list(items));
+        let lists = json!({"type": "object", "properties": {"a": lists}, "required": ["a"]});
+        for schema in [referring, lists] {
+            let drawn = input(&definition(schema), &mut Dice::new(1), Manner::Hostile);
+            assert!(drawn.is_none_or(|input| text_length(&input) <= LARGEST));
         }
     }
 
