@@ -3,8 +3,9 @@
 //! Shared by the build scripts that need guests, each with
 //! `#[path = "…/plugins/build/guests.rs"] mod guests;`. A nested cargo builds them in a separate
 //! target directory, `<target>/guests`, so that it never waits for the lock of the outer cargo, and
-//! so that all outer profiles share the artefacts: `<target>/guests/wasm32-wasip2/guest/…wasm`. A
-//! lock file serialises the builds.
+//! so that all outer profiles share the artefacts: `<target>/guests/wasm32-wasip2/guest/…wasm`.
+//! Guests without link-time optimisation share no artefact with the others, and have a directory
+//! beside it, so that both are built at once. A lock file serialises the builds of a directory.
 #![allow(
     dead_code,
     reason = "each build script that includes these modules uses the part it needs"
@@ -92,11 +93,10 @@ pub(crate) struct Built {
 /// does not compile.
 pub(crate) fn build(request: &Request<'_>) -> Result<Vec<Built>, Error> {
     let toolchain = Toolchain::of_this_build()?;
-    let folder = request.target.join("guests");
+    let folder = request.target.join(request.guests.lto().folder());
     fs::create_dir_all(&folder).map_err(|source| Error::io("create", &folder, source))?;
     let _lock = lock(&folder.join("lock"))?;
-    let home = request.target.join("wasm32-wasip2-sysroot");
-    let target = Target::find(&toolchain, &home, &mut |line| script::note(line))?;
+    let target = find_target(&toolchain, request.target)?;
     target.forget_artefacts_of_another(&folder)?;
     for run in request.guests.runs() {
         let status = nested_cargo(&toolchain, &target, request.workspace, &folder, &run).status();
@@ -110,7 +110,22 @@ pub(crate) fn build(request: &Request<'_>) -> Result<Vec<Built>, Error> {
     built(&request.guests, &folder.join(TARGET).join(PROFILE))
 }
 
+/// Finds the target, which one process at a time may build.
+fn find_target(toolchain: &Toolchain, outer: &Path) -> Result<Target, Error> {
+    let _lock = lock(&outer.join("wasm32-wasip2-sysroot.lock"))?;
+    let home = outer.join("wasm32-wasip2-sysroot");
+    Ok(Target::find(toolchain, &home, &mut |line| script::note(line))?)
+}
+
 impl Selection<'_> {
+    /// Returns whether the guests are optimised when they are linked.
+    fn lto(&self) -> LinkTimeOptimization {
+        match self {
+            Self::Packages(_) => LinkTimeOptimization::Full,
+            Self::Examples { .. } => LinkTimeOptimization::of_outer_build(),
+        }
+    }
+
     /// Returns the names of all guests.
     pub(crate) fn names(&self) -> Vec<String> {
         let (Self::Packages(names) | Self::Examples { names, .. }) = self;
@@ -124,9 +139,11 @@ impl Selection<'_> {
     /// Link-time optimisation reduces the size to an eighth.
     pub(crate) fn runs(&self) -> Vec<Run> {
         match self {
-            Self::Packages(names) => names.iter().map(|name| Run::of_package(name)).collect(),
+            Self::Packages(names) => {
+                names.iter().map(|name| Run::of_package(name, self.lto())).collect()
+            }
             Self::Examples { package, names, features } => {
-                vec![Run::of_examples(package, names, features)]
+                vec![Run::of_examples(package, names, features, self.lto())]
             }
         }
     }
@@ -142,6 +159,14 @@ impl Selection<'_> {
 }
 
 impl LinkTimeOptimization {
+    /// Returns the name of the target directory of such guests.
+    fn folder(self) -> &'static str {
+        match self {
+            Self::Full => "guests",
+            Self::Off => "guests-without-lto",
+        }
+    }
+
     /// Returns the choice for guests of tests: only a release build measures them.
     fn of_outer_build() -> Self {
         if env::var_os("PROFILE").is_some_and(|profile| profile == "debug") {
@@ -153,15 +178,20 @@ impl LinkTimeOptimization {
 }
 
 impl Run {
-    fn of_package(name: &str) -> Self {
+    fn of_package(name: &str, lto: LinkTimeOptimization) -> Self {
         Self {
             names: words(&[name]),
             arguments: words(&["rustc", "--package", name, "--lib", "--crate-type", "cdylib"]),
-            lto: LinkTimeOptimization::Full,
+            lto,
         }
     }
 
-    fn of_examples(package: &str, names: &[&str], features: &[&str]) -> Self {
+    fn of_examples(
+        package: &str,
+        names: &[&str],
+        features: &[&str],
+        lto: LinkTimeOptimization,
+    ) -> Self {
         let each = |flag: &str, names: &[&str]| {
             names.iter().flat_map(|name| words(&[flag, name])).collect()
         };
@@ -169,7 +199,7 @@ impl Run {
         Self {
             names: words(names),
             arguments: [package, each("--example", names), each("--features", features)].concat(),
-            lto: LinkTimeOptimization::of_outer_build(),
+            lto,
         }
     }
 }
