@@ -10,6 +10,9 @@ use serde_json::Value;
 /// The most bytes of declarations of one answer.
 const BYTES: usize = 24 << 10;
 
+/// The tools of this plugin, which are of no use in a program.
+const OWN: [&str; 2] = ["run_js", "search_tools"];
+
 /// Words to search for.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Args {
@@ -28,8 +31,9 @@ pub(crate) fn search_tools(args: Args) -> String {
 /// Returns the declarations of the tools that fit best, the best first.
 pub(crate) fn found(words: &str) -> String {
     let tools = list();
+    let others = tools.iter().filter(|tool| !OWN.contains(&tool.name.as_str()));
     let mut ranked: Vec<(usize, &Listed)> =
-        tools.iter().map(|tool| (rank(tool, words), tool)).filter(|(rank, _)| *rank > 0).collect();
+        others.map(|tool| (rank(tool, words), tool)).filter(|(rank, _)| *rank > 0).collect();
     ranked.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.name.cmp(&b.name)));
     let schemas: Vec<(&Listed, Value, Option<Value>)> = ranked
         .into_iter()
