@@ -14,6 +14,8 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+/// The remedy without a key.
+const GENERATE: &str = "`palisade sign --generate` makes one";
 /// The longest file of a key, in bytes.
 const MAX_KEY: u64 = 4 << 10;
 
@@ -57,11 +59,14 @@ fn generate(args: &Args) -> Result<String, Failure> {
 /// Writes the signature of a file beside it.
 fn sign(args: &Args, file: &Path) -> Result<String, Failure> {
     let bytes = read(file, limits::COMPONENT)?;
-    let text = String::from_utf8(read(&args.key, MAX_KEY)?).map_err(|_| {
-        wrong(&args.key, "it is no secret key of minisign; `palisade sign --generate` makes one")
-    })?;
-    let secret = SecretKeyBox::from_string(&text).and_then(open);
-    let secret = secret.map_err(|error| wrong(&args.key, error))?;
+    if !args.key.exists() {
+        return Err(wrong(&args.key, format!("there is no such file; {GENERATE}")));
+    }
+    let no_key = |_| wrong(&args.key, format!("it is no secret key of minisign; {GENERATE}"));
+    let text =
+        String::from_utf8(read(&args.key, MAX_KEY)?).map_err(|error| no_key(error.to_string()))?;
+    let key = SecretKeyBox::from_string(&text).map_err(|error| no_key(error.to_string()))?;
+    let secret = open(key).map_err(|error| wrong(&args.key, error))?;
     let public = PublicKey::from_secret_key(&secret).map_err(|error| wrong(&args.key, error))?;
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let comment = format!("file:{name}\thashed");

@@ -8,10 +8,11 @@ use super::everywhere;
 #[test]
 fn replacing_file_has_the_permissions_of_the_replaced_one() {
     everywhere(|call| {
+        let root = call.host(".");
         let set = |path: &str, mode| {
-            fs::set_permissions(call.host(path), fs::Permissions::from_mode(mode)).unwrap();
+            fs::set_permissions(root.join(path), fs::Permissions::from_mode(mode)).unwrap();
         };
-        let mode = |path: &str| fs::metadata(call.host(path)).unwrap().mode() & 0o7777;
+        let mode = |path: &str| fs::metadata(root.join(path)).unwrap().mode() & 0o7777;
         for (replaced, kept) in [(0o600, 0o600), (0o755, 0o755), (0o4750, 0o750), (0o440, 0o440)] {
             set("file.txt", replaced);
             call.write("new", "x").unwrap();
