@@ -207,7 +207,7 @@ impl Trial {
 
 /// Creates a directory that only its user can access, whatever the umask, and no tool of another
 /// run.
-fn scratch() -> io::Result<TempDir> {
+pub(crate) fn scratch() -> io::Result<TempDir> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(PRIVATE_PREFIX).permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
     builder.tempdir()

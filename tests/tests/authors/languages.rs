@@ -307,6 +307,21 @@ fn incomplete_toolchain_of_c_is_2_with_the_missing_part() {
     }
 }
 
+/// Python imports modules from its working directory first.
+#[test]
+fn python_runs_in_the_directory_of_the_project() {
+    let world = World::new();
+    let _ = program(&world, &["new", "word-count", "--lang", "python"]).run().exits_with(0);
+    let (programs, ran_in) = (world.outer().join("programs"), world.outer().join("ran-in"));
+    fs::create_dir(&programs).unwrap();
+    let script = format!("#!/bin/sh\npwd >> {}\necho True\n", ran_in.display());
+    write_program(&programs.join("python3"), &script);
+    let _ = program(&world, &["build", "word-count"]).env("PATH", programs).run();
+    let project = world.outer().join("word-count").canonicalize().unwrap();
+    let expected = format!("{}\n", project.display()).repeat(2);
+    assert_eq!(fs::read_to_string(ran_in).unwrap(), expected, "it is asked, and it builds");
+}
+
 /// Writes a script in a process of its own: one that another test starts meanwhile would inherit
 /// the open file, which cannot be run then.
 fn write_program(file: &Path, script: &str) {

@@ -4,6 +4,7 @@
 use super::toolchain::{ask, plain_name, run};
 use super::{BuildError, Made, encode};
 use crate::bounded;
+use crate::trial::scratch;
 use palisade::tool::text::visible;
 use std::ffi::OsStr;
 use std::fs;
@@ -31,8 +32,7 @@ pub(super) fn build(directory: &Path) -> Result<Made, BuildError> {
     let name = name(directory, &sources)?;
     let flags = flags(directory)?;
     find_toolchain()?;
-    let scratch =
-        tempfile::tempdir().map_err(|error| BuildError::io("create", directory, error))?;
+    let scratch = scratch().map_err(|error| BuildError::io("create", directory, error))?;
     let module = scratch.path().join("module.wasm");
     let mut clang = Command::new("clang");
     clang.args(FLAGS).args(flags).arg("-o").arg(&module).args(sources).current_dir(directory);

@@ -3,6 +3,7 @@
 
 use super::toolchain::{ask, plain_name, run};
 use super::{BuildError, Made};
+use crate::trial::scratch;
 use palisade::internal::open_unreplaceable_file;
 use palisade::tool::text::visible;
 use serde::Deserialize;
@@ -30,11 +31,15 @@ pub(super) fn build(directory: &Path) -> Result<Made, BuildError> {
     let directory =
         std::path::absolute(directory).map_err(|error| BuildError::io("find", directory, error))?;
     let program = program(&directory)?;
-    let scratch =
-        tempfile::tempdir().map_err(|error| BuildError::io("create", &directory, error))?;
+    let scratch = scratch().map_err(|error| BuildError::io("create", &directory, error))?;
     let file = scratch.path().join("plugin.wasm");
     let mut node = Command::new("node");
-    node.arg(program).arg("build").arg(directory.join(main)).arg("-o").arg(&file);
+    node.current_dir(&directory)
+        .arg(program)
+        .arg("build")
+        .arg(directory.join(main))
+        .arg("-o")
+        .arg(&file);
     run(&mut node, "palisade-guest", INSTALL)?;
     let bytes = fs::read(&file).map_err(|source| BuildError::io("read", &file, source))?;
     Ok(Made { name, bytes })

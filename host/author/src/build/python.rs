@@ -2,6 +2,7 @@
 
 use super::toolchain::{ask, plain_name, run};
 use super::{BuildError, Made};
+use crate::trial::scratch;
 use palisade::tool::text::visible;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,10 +17,13 @@ const INTERPRETER: &str = "bin/python";
 
 pub(super) fn build(directory: &Path) -> Result<Made, BuildError> {
     let name = name(directory)?;
+    let root =
+        std::path::absolute(directory).map_err(|error| BuildError::io("find", directory, error))?;
     let python = interpreter(directory)?;
     let program = python.display().to_string();
     let mut probe = Command::new(&python);
-    probe.args([
+    // Python looks for modules in its working directory, which must be that of the project.
+    probe.current_dir(&root).args([
         "-c",
         "import importlib.util as u; print(u.find_spec('palisade_guest') is not None)",
     ]);
@@ -29,11 +33,15 @@ pub(super) fn build(directory: &Path) -> Result<Made, BuildError> {
             install(directory, &program),
         ));
     }
-    let scratch =
-        tempfile::tempdir().map_err(|error| BuildError::io("create", directory, error))?;
+    let scratch = scratch().map_err(|error| BuildError::io("create", directory, error))?;
     let file = scratch.path().join("plugin.wasm");
     let mut command = Command::new(&python);
-    command.args(["-m", "palisade_guest", "build"]).arg(directory).arg("-o").arg(&file);
+    command
+        .current_dir(&root)
+        .args(["-m", "palisade_guest", "build"])
+        .arg(&root)
+        .arg("-o")
+        .arg(&file);
     run(&mut command, "palisade_guest", INSTALL)?;
     let bytes = fs::read(&file).map_err(|source| BuildError::io("read", &file, source))?;
     Ok(Made { name, bytes })
@@ -78,5 +86,6 @@ fn interpreter(directory: &Path) -> Result<PathBuf, BuildError> {
         return std::path::absolute(&own).map_err(|source| BuildError::io("find", &own, source));
     }
     let active = std::env::var_os("VIRTUAL_ENV").map(|it| PathBuf::from(it).join(INTERPRETER));
-    Ok(active.filter(|it| it.is_file()).unwrap_or_else(|| SYSTEM.into()))
+    let active = active.and_then(|it| std::path::absolute(it).ok()).filter(|it| it.is_file());
+    Ok(active.unwrap_or_else(|| SYSTEM.into()))
 }

@@ -274,10 +274,10 @@ mod tests {
 
     #[test]
     fn record_keeps_its_kind() {
+        use Recorded::{Cache, Decisions, Journal, Plugins, Settings, Tokens};
         let outer = tempfile::tempdir().unwrap();
         let records = PathRecords { dir: outer.path().join("paths") };
         let path = Path::new("/a/path");
-        use Recorded::{Cache, Decisions, Journal, Plugins, Settings, Tokens};
         let kinds = [Cache, Settings, Decisions, Plugins, Journal, Tokens];
         for (count, kind) in (1..).zip(kinds) {
             records.add(kind, path).unwrap();
@@ -285,7 +285,7 @@ mod tests {
             assert!(all.len() == count && all.contains(&(kind, path.to_owned())), "{all:?}");
         }
         fs::write(records.dir.join("unknown"), "/b").unwrap();
-        assert!(records.all().contains(&(Recorded::Cache, "/b".into())));
+        assert!(records.all().contains(&(Cache, "/b".into())));
     }
 
     #[test]
