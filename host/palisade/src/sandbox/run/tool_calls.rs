@@ -3,6 +3,7 @@
 use super::called_content::to_wit;
 use super::client_requests::ClientExit;
 use super::denied::Denied;
+use super::interrupt::Interrupted;
 use crate::execution::account::{Account, Charge};
 use crate::execution::clock::CallClock;
 use crate::execution::{NestedCall, ToolCaller, ToolContext};
@@ -55,6 +56,10 @@ impl ToolCalls {
         self.answer = None;
         let calls = requests.into_iter().map(nested).collect();
         let results = self.caller.call(&self.granted, calls).await.map_err(ClientExit::from)?;
+        if self.clock.left().is_zero() {
+            // The guest gets no results any more, which may be long.
+            return Err(Interrupted::Deadline.into());
+        }
         self.answer = Some(self.charge(results.iter().map(ToolResult::footprint).sum())?);
         Ok(results.into_iter().map(answer).collect())
     }

@@ -10,7 +10,7 @@ use super::interrupt::Interrupted;
 use crate::execution::FirstTick;
 use crate::execution::clock::CallClock;
 use crate::execution::owner::{note_computing, note_turn};
-use crate::execution::share::{Beside, Share};
+use crate::execution::share::{Beside, Grant, Share};
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -114,6 +114,21 @@ impl RunBounds<'_> {
         }
     }
 
+    /// Waits for a turn. `None` if the guest waits for calls that it makes, and is overdue or
+    /// cancelled: then it is polled without a turn, so that its calls can end. It does not compute,
+    /// because they end with its interruption.
+    async fn turn(&self) -> Option<Grant> {
+        if !self.signals.makes_calls() {
+            return Some(self.turns.take(1).await);
+        }
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => None,
+            () = self.clock.run_out() => None,
+            turn = self.turns.take(1) => Some(turn),
+        }
+    }
+
     /// Takes the right to compute without a turn now. The guest gets it under three conditions: no
     /// tick has interrupted it yet; `OwnerShares::first_tick` allows it, since no other owner is
     /// active and few guests of this owner wait for a turn; and fewer guests than there are turns
@@ -141,8 +156,10 @@ pub(crate) async fn in_turns<T>(
         let mut turn = None;
         let free = bounds.free_tick();
         if free.is_none() {
-            turn = Some(bounds.turns.take(1).await);
-            note_turn(bounds.turns);
+            turn = bounds.turn().await;
+            if turn.is_some() {
+                note_turn(bounds.turns);
+            }
             if bounds.signals.ticks() > ticks {
                 // The guest has just used a tick, so timers and overdue guests run first.
                 yield_now().await;

@@ -101,6 +101,41 @@ async fn guest_resumed_after_cancellation_gets_no_tick() {
     );
 }
 
+/// The calls of a guest end when its time is over or it is cancelled, and then the guest does.
+async fn calling(guest: &Fixture) -> wasmtime::Result<()> {
+    let _calls = guest.signals.begin_calls();
+    tokio::select! {
+        () = guest.cancel.cancelled() => Err(Interrupted::Cancelled.into()),
+        () = guest.clock.run_out() => Err(Interrupted::Deadline.into()),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_of_an_overdue_guest_end_without_a_turn() {
+    for expected in [Interrupted::Deadline, Interrupted::Cancelled] {
+        let guest = Fixture { first_tick: FirstTick::InTurn, ..Fixture::new(1) };
+        let other = guest.pool.share(Digest::of(b"other"));
+        let ends = async {
+            settle().await;
+            let taken = other.try_take(1).unwrap();
+            match expected {
+                Interrupted::Cancelled => guest.cancel.cancel(),
+                _ => advance(TIME).await,
+            }
+            settle().await;
+            taken
+        };
+        let bounds = guest.bounds();
+        let (ended, taken) = tokio::join!(in_turns(calling(&guest), &bounds), async {
+            let taken = ends.await;
+            assert!(!guest.signals.makes_calls(), "its calls have ended");
+            taken
+        });
+        assert_eq!(interrupted(&ended.unwrap_err()), expected);
+        drop(taken);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn polling_guest_may_react_until_its_deadline() {
     let guest = Fixture::new(1);
