@@ -33,6 +33,23 @@ fn explanation_names_rule_origin_and_changes() {
 }
 
 #[test]
+fn path_over_a_link_is_that_of_the_file_that_changes() {
+    let world = World::new();
+    world.folder("docs").folder(".vscode");
+    std::os::unix::fs::symlink("../.vscode", world.root().join("docs/notes")).unwrap();
+    for (path, changes) in [
+        ("docs/notes/tasks.json", ".vscode/tasks.json"),
+        ("docs/notes/new/tasks.json", "docs/notes/new/tasks.json"),
+        ("docs/tasks.json", "docs/tasks.json"),
+    ] {
+        let input = serde_json::json!({"path": path, "content": "x"}).to_string();
+        let words = ["policy", "explain", "write_file", &input, "--json", "--allow", "write"];
+        let said = program(&world, &words).run().exits_with(0).json();
+        assert_eq!(said["projected_modifications"], serde_json::json!([changes]), "{path}");
+    }
+}
+
+#[test]
 fn call_that_runs_needs_no_advice() {
     let said = explained(&World::new(), 0, &["--allow", "write"]);
     assert!(said["advice"].is_null(), "{said}");

@@ -52,8 +52,6 @@ impl Dispatcher {
             return Err(not_allowed(&tool, self.floor.list_without(&tool)));
         }
         let decision = self.floor.rule(session, &tool).decision;
-        let time = self.time_limit(&tool, call.timeout);
-        let cancel = call.cancel.clone();
         let bound = self.check_bound(&tool, session.workspace());
         let workspace = match bound.and_then(|()| self.workspace_of(&tool, session, &call)) {
             Ok(workspace) => workspace,
@@ -63,12 +61,7 @@ impl Dispatcher {
             }
         };
         let check = || self.check_here(&tool, session, &workspace, call);
-        let changes = panics::catch_panic_sync(check).and_then(|input| {
-            let definition = tool.definition();
-            let budget = InputBudget::new(self.limits.account(), time, cancel);
-            let changes = paths::projected_changes(&tool, &input, &workspace, budget.call_budget());
-            changes.map_err(|why| budget.exhausted(why, definition.side_effects()))?
-        });
+        let changes = panics::catch_panic_sync(check);
         Ok(Explanation { tool, decision, refused: None, changes })
     }
 
@@ -90,15 +83,16 @@ impl Dispatcher {
         }
     }
 
-    /// Checks the input synchronously, and the places that its paths lead to. A thread is waited
-    /// for as in a call, and an unresponsive workspace blocks it no longer than the call's timeout.
+    /// Checks the input synchronously, and the places that its paths lead to. Returns the paths that
+    /// the call would change. A thread is waited for as in a call, and an unresponsive workspace
+    /// blocks it no longer than the call's timeout.
     fn check_here(
         &self,
         tool: &Arc<Registered>,
         session: &Session,
         workspace: &Arc<Workspace>,
         call: Call,
-    ) -> Result<ValidInput, ErrorKind> {
+    ) -> Result<Vec<String>, ErrorKind> {
         let time = self.time_limit(tool, call.timeout);
         let raw = RawInput::new(call.input, call.nulls, InputMemory::Unreserved);
         let (whole, workspace) = (session.workspace().clone(), workspace.clone());
@@ -117,9 +111,11 @@ impl Dispatcher {
                 let definition = tool.definition();
                 let input = input::check_in_turns(definition, &workspace, raw, &budget)?;
                 let own = budget.call_budget();
-                paths::check_places_of_links(&tool, &input, &workspace, own)
-                    .map_err(|why| budget.exhausted(why, definition.side_effects()))??;
-                Ok(input)
+                let judge = || match paths::check_places_of_links(&tool, &input, &workspace, own)? {
+                    Ok(()) => paths::projected_changes(&tool, &input, &workspace, own),
+                    Err(refused) => Ok(Err(refused)),
+                };
+                judge().map_err(|why| budget.exhausted(why, definition.side_effects()))?
             }
         };
         match self.threads_for_paths(tool) {

@@ -20,7 +20,7 @@ const PATH: usize = 4096;
 /// What a call would do to a file. Its serialized form is the one of the API.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct FileChange {
-    /// The path, as the input names it.
+    /// The path: as the input names it, or that of the file behind a link.
     path: String,
     change: Change,
     /// A unified diff with three lines of context; its names are escaped.
@@ -153,21 +153,22 @@ fn changes(
     let edit = input.as_ref().filter(|_| code == Code::Shipped);
     let edit = edit.and_then(|input| Edit::of(tool, input));
     let mut files = Vec::new();
+    let mut others = projected.iter();
     if let Some(edit) = &edit {
+        // A shipped tool has one path. The projected one is that of the file behind links.
+        let path = others.next().map_or(edit.path(), String::as_str);
         files.push(match workspace {
-            Some(workspace) => change(edit, workspace),
-            None => FileChange::unknown(edit.path(), "the workspace of the session is not known"),
+            Some(workspace) => change(edit, path, workspace),
+            None => FileChange::unknown(path, "the workspace of the session is not known"),
         });
     }
-    let others = projected.iter().filter(|path| edit.as_ref().is_none_or(|e| e.path() != **path));
     for path in others.take(FILES) {
         files.push(FileChange::unknown(path, unknown));
     }
     files
 }
 
-fn change(edit: &Edit<'_>, workspace: &Workspace) -> FileChange {
-    let path = edit.path();
+fn change(edit: &Edit<'_>, path: &str, workspace: &Workspace) -> FileChange {
     // A link may lead from a harmless name into a protected tree.
     if let Err(error) = workspace.files().check_change(path) {
         return FileChange::unknown(path, error.to_string());

@@ -11,8 +11,10 @@ use crate::workspace::{FileError, Forbidden, HardLinks, LastLink, ProtectedPaths
 use std::path::Path;
 
 /// Returns the paths that a call would change: the `workspace-path` arguments of a tool that can
-/// change files, without those that its schema marks as only read. It refuses a write to a path
-/// that is protected by name, and a read of a hidden path. Commands are confined by other means.
+/// change files, without those that its schema marks as only read. A path over a link is that of
+/// the file behind it, so that a question names the file that changes. It refuses a write to a path
+/// that is protected by name, and a read of a hidden path. Commands are confined by other means. It
+/// looks into the workspace, so it may block.
 pub(in crate::dispatch) fn projected_changes(
     tool: &Registered,
     input: &ValidInput,
@@ -20,10 +22,16 @@ pub(in crate::dispatch) fn projected_changes(
     budget: &dyn Budget,
 ) -> Result<Result<Vec<String>, ErrorKind>, Exhausted> {
     let mut changes = Vec::new();
+    let last = last_link(tool);
     let looked = each_path(tool, input, workspace, budget, |rules, path, access| {
         rules.check(path, access).map_err(|why| refuse(path, why))?;
         if rules.is_change(access) {
-            let path = workspace.in_whole(path.to_owned());
+            // A place that cannot be found is named as it is. The call meets the same error.
+            let place = workspace.place_of(path, last, budget)?.unwrap_or_else(|| path.to_owned());
+            if place != path {
+                rules.check(&place, access).map_err(|why| refuse(&place, why))?;
+            }
+            let path = workspace.in_whole(place);
             budget.reserve((path.len() + size_of::<String>()) as u64)?;
             changes.push(path);
         }
@@ -41,7 +49,7 @@ pub(in crate::dispatch) fn check_places_of_links(
     workspace: &Workspace,
     budget: &dyn Budget,
 ) -> Result<Result<(), ErrorKind>, Exhausted> {
-    let last = if tool.definition().keeps_links() { LastLink::Keep } else { LastLink::Follow };
+    let last = last_link(tool);
     let looked = each_path(tool, input, workspace, budget, |rules, path, access| {
         // A place that cannot be found is judged by the name alone. The call meets the same error.
         let Some(place) = workspace.place_of(path, last, budget)? else { return Ok(()) };
@@ -54,6 +62,11 @@ pub(in crate::dispatch) fn check_places_of_links(
         }
     });
     CheckError::or_verdict(looked)
+}
+
+/// Returns whether the tool acts on a link itself, or on the file behind it.
+fn last_link(tool: &Registered) -> LastLink {
+    if tool.definition().keeps_links() { LastLink::Keep } else { LastLink::Follow }
 }
 
 fn refuse(path: &str, why: Forbidden) -> CheckError {

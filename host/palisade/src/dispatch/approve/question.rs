@@ -223,21 +223,29 @@ fn whole(input: &mut ValidInput) -> Option<Arc<str>> {
     (input.text().len() <= MOST).then(|| input.share_text())
 }
 
-/// Like [`projected_changes`] for a call that waits: in place if that is short, otherwise outside
-/// the runtime's threads.
+/// Like [`projected_changes`] for a call that waits: on the host's own threads if it has some,
+/// otherwise in place if that is short, and outside of the runtime's threads if not.
 async fn projected_changes_of_call(
     pipeline: &Pipeline<'_>,
     input: ValidInput,
 ) -> Result<(ValidInput, Vec<String>), ErrorKind> {
     let tool = pipeline.tool.clone();
     let workspace = pipeline.workspace().clone();
-    if let Ok(changes) = projected_changes(&tool, &input, &workspace, &StepBudget::new()) {
-        return Ok((input, changes?));
-    }
     let time = pipeline.time;
     let class = tool.definition().side_effects();
     let account = input.account().unwrap_or_else(|| pipeline.dispatcher.limits.account());
     let budget = InputBudget::new(account, time, pipeline.cancel.clone());
+    if let Some(threads) = pipeline.dispatcher.threads_for_paths(&pipeline.tool) {
+        let look = move || {
+            let changes = projected_changes(&tool, &input, &workspace, budget.call_budget());
+            let changes = changes.map_err(|why| budget.exhausted(why, class))??;
+            Ok((input, changes))
+        };
+        return Box::pin(threads.run_within(time, pipeline.queue(), pipeline.cancel, look)).await;
+    }
+    if let Ok(changes) = projected_changes(&tool, &input, &workspace, &StepBudget::new()) {
+        return Ok((input, changes?));
+    }
     let look = move |budget: Arc<dyn Budget>| {
         let changes = projected_changes(&tool, &input, &workspace, &*budget)?;
         Ok(changes.map(|changes| (input, changes)))

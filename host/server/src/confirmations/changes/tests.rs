@@ -44,6 +44,19 @@ fn overwritten_patched_and_deleted_files_are_compared() {
 }
 
 #[test]
+fn file_behind_a_link_is_named_by_its_own_path() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("real")).unwrap();
+    std::os::unix::fs::symlink("real", directory.path().join("link")).unwrap();
+    let workspace = Workspace::open(directory.path()).unwrap();
+    let input = json!({"path": "link/a", "content": "one\n"}).to_string();
+    let call = ("write_file", SideEffects::Write, Code::Shipped);
+    let projected = ["real/a".to_owned()];
+    let files = changes(call, Some(&input), &projected, Some(&workspace), &Unlimited);
+    assert_eq!(files.iter().map(|it| it.path.as_str()).collect::<Vec<_>>(), ["real/a"]);
+}
+
+#[test]
 fn patch_that_cannot_be_made_is_explained() {
     let there = |dir: &std::path::Path| fs::write(dir.join("a"), "x x\n").unwrap();
     for (old, note) in [("x", "more than once"), ("y", "does not occur"), ("", "is empty")] {
