@@ -147,8 +147,8 @@ impl Workspace {
         resolve::resolve(&self.dir, &self.names, path, last, budget)
     }
 
-    /// Returns the real place of a resolved path, relative to the workspace, or `None` if it cannot
-    /// be found. The last name need not exist.
+    /// Returns the real place of a resolved path, relative to the workspace, or `None` if it is not
+    /// UTF-8. Its last names need not exist.
     pub(crate) fn place_of(
         &self,
         path: &str,

@@ -39,7 +39,7 @@ fn path_over_a_link_is_that_of_the_file_that_changes() {
     std::os::unix::fs::symlink("../.vscode", world.root().join("docs/notes")).unwrap();
     for (path, changes) in [
         ("docs/notes/tasks.json", ".vscode/tasks.json"),
-        ("docs/notes/new/tasks.json", "docs/notes/new/tasks.json"),
+        ("docs/notes/new/deep/tasks.json", ".vscode/new/deep/tasks.json"),
         ("docs/tasks.json", "docs/tasks.json"),
     ] {
         let input = serde_json::json!({"path": path, "content": "x"}).to_string();

@@ -213,13 +213,30 @@ pub(super) fn place_of(
         LastLink::Follow => dir.canonicalize(path).ok(),
         LastLink::Keep => None,
     };
-    let place = whole.or_else(|| {
-        let name = path.file_name()?;
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let parent = parent.map_or(Ok(PathBuf::new()), |parent| dir.canonicalize(parent)).ok()?;
-        Some(parent.join(name))
-    });
-    Ok(place.and_then(|place| place.into_os_string().into_string().ok()))
+    let place = match whole {
+        Some(place) => place,
+        None => place_of_missing(dir, path, budget)?,
+    };
+    Ok(place.into_os_string().into_string().ok())
+}
+
+/// Returns the place of an entry that is not looked up itself: the real path of the deepest of its
+/// directories that exists, and the rest of the path behind it. Found as in [`is_missing_inside`].
+fn place_of_missing(dir: &Dir, path: &Path, budget: &dyn Budget) -> Result<PathBuf, Exhausted> {
+    let parts: Vec<Component<'_>> = path.components().collect();
+    let first = |count: usize| parts.iter().take(count).collect::<PathBuf>();
+    let (mut there, mut missing) = (0, parts.len());
+    let mut place = PathBuf::new();
+    while missing.saturating_sub(there) > 1 {
+        budget.check()?;
+        let middle = there.midpoint(missing);
+        match dir.canonicalize(first(middle)) {
+            Ok(found) => (there, place) = (middle, found),
+            Err(_) => missing = middle,
+        }
+    }
+    place.extend(&parts[there..]);
+    Ok(place)
 }
 
 /// Returns whether an error is an escape detected by cap-std, which reports it without an error

@@ -26,7 +26,7 @@ pub(in crate::dispatch) fn projected_changes(
     let looked = each_path(tool, input, workspace, budget, |rules, path, access| {
         rules.check(path, access).map_err(|why| refuse(path, why))?;
         if rules.is_change(access) {
-            // A place that cannot be found is named as it is. The call meets the same error.
+            // A place without a name in UTF-8 is named as the input does.
             let place = workspace.place_of(path, last, budget)?.unwrap_or_else(|| path.to_owned());
             if place != path {
                 rules.check(&place, access).map_err(|why| refuse(&place, why))?;
@@ -51,7 +51,7 @@ pub(in crate::dispatch) fn check_places_of_links(
 ) -> Result<Result<(), ErrorKind>, Exhausted> {
     let last = last_link(tool);
     let looked = each_path(tool, input, workspace, budget, |rules, path, access| {
-        // A place that cannot be found is judged by the name alone. The call meets the same error.
+        // A place without a name in UTF-8 is judged by the name alone.
         let Some(place) = workspace.place_of(path, last, budget)? else { return Ok(()) };
         if place != path {
             rules.check(&place, access).map_err(|why| refuse(&place, why))?;
