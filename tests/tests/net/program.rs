@@ -2,7 +2,8 @@
 
 use super::server::Server;
 use palisade_tests::guest::NET_FETCH;
-use palisade_tests::{Program, World};
+use palisade_tests::wat::Told;
+use palisade_tests::{Program, Wat, World};
 use serde_json::json;
 
 /// Returns the program with the guest as its plugin.
@@ -31,6 +32,25 @@ fn granted_fetch_works_until_it_is_revoked() {
     let _ = program(&world, &["call", "send_read", &input]).run().exits_with(3);
     let _ = program(&world, &["grant", "net_fetch", "revoke"]).run().exits_with(3);
     assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn name_of_several_files_gets_no_grant() {
+    let world = World::new();
+    let folders = ["one", "other"].map(|name| world.outer().join(name));
+    for (folder, tool) in folders.iter().zip(["a", "b"]) {
+        std::fs::create_dir(folder).unwrap();
+        let file = folder.join("words.wasm");
+        std::fs::write(file, Wat::new(Told::new(tool)).build()).unwrap();
+    }
+    let run = |words: &[&str]| {
+        let folders = folders.iter().flat_map(|it| ["--plugins", it.to_str().unwrap()]);
+        Program::new(&world).args(["--no-builtin"]).args(folders).args(words.to_vec()).run()
+    };
+    let ran = run(&["grant", "words", "env", "GREETING"]).exits_with(2);
+    ran.stderr_contains(&["several files are a plugin `words`", "give the path of one"]);
+    let one = folders[0].join("words.wasm");
+    let _ = run(&["grant", one.to_str().unwrap(), "env", "GREETING"]).exits_with(0);
 }
 
 #[test]

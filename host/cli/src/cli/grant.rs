@@ -11,10 +11,11 @@ use palisade::internal::open_regular;
 use palisade::plugins::name_of_file;
 use palisade::sandbox::limits;
 use palisade::tool::Digest;
-use palisade::tool::text::visible;
+use palisade::tool::text::{elided, visible};
 use palisade::workspace::LastLink;
 use palisade_net::{Grant, GrantFile, Holder, PluginEntry, Secret};
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -269,13 +270,24 @@ fn find(common: &Common, plugin: &str) -> Result<Plugin, Failure> {
     }
     let settings = setup::settings(common)?;
     let host: Host = setup::builder(common, &settings)?.build()?;
-    if let Some(found) = host.plugins().iter().find(|found| found.name() == plugin) {
+    let (mut loaded, mut rejected) = (host.plugins(), host.rejected());
+    loaded.retain(|found| found.name() == plugin);
+    rejected.retain(|found| name_of_file(Path::new(&found.file)) == plugin);
+    let files = loaded.iter().map(palisade::plugins::Plugin::file);
+    let files: BTreeSet<&str> = files.chain(rejected.iter().map(|it| it.file.as_str())).collect();
+    if files.len() > 1 {
+        let files: Vec<String> = files.into_iter().map(|file| elided(file, 256)).collect();
+        return Err(Failure::usage(format!(
+            "several files are a plugin `{}`: {}; give the path of one",
+            elided(plugin, 128),
+            files.join(", ")
+        )));
+    }
+    if let Some(found) = loaded.first() {
         let (holder, interfaces) = (Holder::Digest(found.digest()), Interfaces::of(found));
         return Ok(Plugin { name: plugin.to_owned(), holder, interfaces });
     }
-    let rejected = host.rejected();
-    let is_meant = |file: &str| name_of_file(Path::new(file)) == plugin;
-    match rejected.iter().find(|rejected| is_meant(&rejected.file)) {
+    match rejected.first() {
         Some(rejected) => of_file(plugin, Path::new(&rejected.file)),
         None => Err(Failure::new(
             Exit::NotFound,
