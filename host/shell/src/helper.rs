@@ -39,8 +39,12 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 /// The read timeout of a helper that was told to end its command. A working helper sends
-/// heartbeats.
-const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(3);
+/// heartbeats. Long, because a command can delay its helper: Linux gives each session the same part
+/// of the processor (`sched_autogroup_enabled`), and a thousand busy sessions have their turns of
+/// some 3 ms before one of the helper.
+const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(8);
+/// The longest time in which the processes of a silent helper are killed in its place.
+const KILL_TIME: Duration = Duration::from_secs(5);
 
 /// The interval at which a starting helper's call is checked for its end.
 const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
@@ -161,10 +165,8 @@ fn abandon(control: &mut UnixStream, helper: &mut Child) {
     let mut end_of_replies =
         || std::iter::repeat_with(|| forward_reply(control, &mut |_| ())).find_map(|end| end);
     if !has_timeout || end_of_replies() == Some(EndOfReplies::Silent) {
-        tracing::error!(
-            "the helper of a command does not answer, and is killed; its command may live on"
-        );
-        let _ = helper.kill();
+        tracing::error!("the helper of a command does not answer, and is killed with its command");
+        kill_with_command(helper);
     }
     let _ = helper.wait();
 }
@@ -191,11 +193,11 @@ pub(crate) fn attend(supervised: SupervisedCommand, home: &Path, sender: StartSe
         let _ = exit.take().map(|exit| exit.send(status));
     };
     if forward_replies(&mut control, &ending, &mut report_exit) == EndOfReplies::Silent {
-        tracing::error!("the helper of a command does not answer, and is killed");
+        tracing::error!("the helper of a command does not answer, and is killed with its command");
         // The shell first: a stopped helper has not reaped it, so that its process ID cannot have
         // been reused.
         kill_shell(shell.as_ref());
-        let _ = helper.kill();
+        kill_with_command(&mut helper);
     }
     report_exit(ExitStatus::Unknown);
     if !helper.wait().is_ok_and(|status| status.success()) {
@@ -255,6 +257,13 @@ fn forward_reply(
         Err(_) => return Some(EndOfReplies::Exited),
     }
     None
+}
+
+/// Kills a helper, and before it the processes of its command: they would become children of
+/// another process without it.
+fn kill_with_command(helper: &mut Child) {
+    process_tree::kill_descendants_of(Pid::from_child(helper), KILL_TIME);
+    let _ = helper.kill();
 }
 
 /// Kills the shell and its process group.

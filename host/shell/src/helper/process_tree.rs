@@ -4,9 +4,13 @@ use super::cgroup::{Cgroup, TASKS_PER_PROCESS};
 use super::memory;
 use crate::ShellLimits;
 use crate::process::ExceededLimit;
-use rustix::process::{Pid, getpid};
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
 use std::collections::HashMap;
 use std::fs;
+use std::time::{Duration, Instant};
+
+/// The pause between two attempts to kill a tree of processes.
+const KILL_PAUSE: Duration = Duration::from_millis(5);
 
 /// Returns the threads of this process.
 pub(super) fn threads() -> Vec<i32> {
@@ -83,15 +87,50 @@ fn hides(mountinfo: &str) -> bool {
 /// Visits each descendant of this process, nearest first. The children of a process are looked up
 /// after the visit.
 pub(super) fn each_descendant(mut visit: impl FnMut(Pid)) {
+    each_descendant_of(getpid(), |process, _| visit(process));
+}
+
+/// Visits each descendant of a process with its parent, as [`each_descendant`].
+fn each_descendant_of(root: Pid, mut visit: impl FnMut(Pid, i32)) {
     let tree = Children::detect();
-    let mut all = vec![getpid().as_raw_pid()];
+    let mut all = vec![root.as_raw_pid()];
     let mut at = 0;
     while let Some(parent) = all.get(at).copied() {
         let children = tree.of_process(parent);
-        children.iter().copied().filter_map(Pid::from_raw).for_each(&mut visit);
+        let processes = children.iter().copied().filter_map(Pid::from_raw);
+        processes.for_each(|process| visit(process, parent));
         all.extend(children);
         at += 1;
     }
+}
+
+/// Kills all descendants of another process, which does not do it itself: again and again until
+/// there are none, for at most this time.
+pub(super) fn kill_descendants_of(root: Pid, time: Duration) {
+    let until = Instant::now() + time;
+    loop {
+        let mut is_any_alive = false;
+        each_descendant_of(root, |process, parent| {
+            is_any_alive |= kill_child(process, parent, root.as_raw_pid());
+        });
+        if !is_any_alive || Instant::now() >= until {
+            return;
+        }
+        std::thread::sleep(KILL_PAUSE);
+    }
+}
+
+/// Kills a process that was found as a child of `parent`, and returns true if it was alive. Another
+/// process may have its number since, which the opened handle and then its parent tell: orphans of
+/// the tree are children of its root.
+fn kill_child(process: Pid, parent: i32, root: i32) -> bool {
+    let Ok(handle) = pidfd_open(process, PidfdFlags::empty()) else { return false };
+    let Some((state, now)) = state_and_parent(process.as_raw_pid()) else { return false };
+    let is_alive = !matches!(state, 'Z' | 'X') && (now == parent || now == root);
+    if is_alive {
+        let _ = pidfd_send_signal(&handle, Signal::KILL);
+    }
+    is_alive
 }
 
 /// The source of parent-child relations.
@@ -144,11 +183,16 @@ fn numbers(directory: &str) -> Vec<i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Returns the fourth field of `stat`. The second one, the program's name, may contain any
-/// characters.
 fn parent_of(pid: i32) -> Option<i32> {
+    state_and_parent(pid).map(|(_, parent)| parent)
+}
+
+/// Returns the third and the fourth field of `stat`. The second one, the program's name, may
+/// contain any characters.
+fn state_and_parent(pid: i32) -> Option<(char, i32)> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
 }
 
 #[cfg(test)]
