@@ -32,13 +32,17 @@ pub(crate) fn read_text(path: &Path, most: u64) -> io::Result<String> {
 }
 
 /// Writes a file beside its place and renames it: the place never has a part of it, and a link at
-/// the place is replaced, not followed.
+/// the place is replaced, not followed. The directory is one of the project, which a hostile project
+/// could link to another place.
 ///
 /// # Errors
 ///
-/// If the file cannot be written. Nothing is left beside the place then.
+/// If the directory is a link, or the file cannot be written. Nothing is left beside the place then.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if directory.is_some_and(Path::is_symlink) {
+        return Err(io::Error::other("its directory is a symbolic link, which is not followed"));
+    }
     // As a new file of the user, and not as a private one.
     let mut beside = tempfile::Builder::new()
         .permissions(fs::Permissions::from_mode(0o666))
@@ -74,5 +78,7 @@ mod tests {
         assert_eq!(fs::read(&outside).unwrap(), b"old");
         assert_eq!(fs::read(&place).unwrap(), b"new");
         assert!(replace(&folder.path().join("none/file"), b"x").is_err());
+        std::os::unix::fs::symlink(folder.path(), folder.path().join("link")).unwrap();
+        assert!(replace(&folder.path().join("link/file"), b"x").is_err());
     }
 }
