@@ -313,7 +313,11 @@ fn notes(definition: &Definition, room: usize) -> String {
         let own = definition.own_name();
         text.push_str(&fact("own name", &format!("{own}, which permissions name"), room));
     }
-    if !definition.is_idempotent() {
+    let changes = match definition.side_effects() {
+        SideEffects::None | SideEffects::Read => false,
+        SideEffects::Write | SideEffects::Execute | SideEffects::Network => true,
+    };
+    if changes && !definition.is_idempotent() {
         text.push_str(&fact(
             "repeated",
             "a second call with the same input may have a further effect",
