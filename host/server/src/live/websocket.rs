@@ -9,10 +9,13 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use serde_json::Value;
+use std::time::Duration;
 use tokio::time::{Instant, sleep_until, timeout};
 
 /// The longest message that a client may send. It has nothing to say.
 const MOST: usize = 1024;
+/// The most control frames that a client may send in the time between two heartbeats.
+const CONTROL_FRAMES: u32 = 32;
 
 /// Returns true if the request asks for a WebSocket.
 pub(crate) fn is_upgrade(headers: &HeaderMap) -> bool {
@@ -32,13 +35,20 @@ pub(crate) async fn respond(
 
 /// Writes events until the connection ends, stalls, or the server ends.
 async fn write(mut socket: WebSocket, mut stream: Stream) {
+    let mut controls = ControlFrames { count: 0, since: Instant::now() };
     loop {
         let quiet_until = Instant::now() + stream.heartbeat;
         let messages = tokio::select! {
             biased;
             () = stream.closing.cancelled() => return close(socket, close_code::AWAY, "ends").await,
             said = socket.recv() => match said {
-                Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) if !controls.admit(stream.heartbeat) => {
+                    return close(socket, close_code::POLICY, "too many control frames").await;
+                }
+                // Sent before the next message is read: the answers to a client that reads nothing
+                // would wait in memory without a bound.
+                Some(Ok(Message::Ping(data))) => vec![Message::Pong(data)],
+                Some(Ok(Message::Pong(_))) => continue,
                 Some(Ok(Message::Text(_) | Message::Binary(_))) => {
                     let why = "events come this way; actions go by HTTP";
                     return close(socket, close_code::POLICY, why).await;
@@ -66,6 +76,23 @@ async fn write(mut socket: WebSocket, mut stream: Stream) {
                 return;
             }
         }
+    }
+}
+
+/// Counts the control frames of a client.
+struct ControlFrames {
+    count: u32,
+    since: Instant,
+}
+
+impl ControlFrames {
+    /// Returns false if there are too many in this time.
+    fn admit(&mut self, time: Duration) -> bool {
+        if self.since.elapsed() > time {
+            *self = Self { count: 0, since: Instant::now() };
+        }
+        self.count += 1;
+        self.count <= CONTROL_FRAMES
     }
 }
 

@@ -123,6 +123,28 @@ async fn websocket_is_one_way() {
     assert_eq!((kind, u16::from_be_bytes([payload[0], payload[1]])), (8, 1008));
 }
 
+/// A masked ping without a payload.
+const PING: [u8; 6] = [0x89, 0x80, 0, 0, 0, 0];
+
+#[tokio::test]
+async fn pings_are_answered_once_and_too_many_end_the_connection() {
+    let world = World::new();
+    let mut socket = Socket::open(&world, "/events").await;
+    for _ in 0..32 {
+        socket.connection.write_all(&PING).await.unwrap();
+        while socket.frame().await.0 != 10 {}
+    }
+    socket.connection.write_all(&PING).await.unwrap();
+    let (kind, payload) = loop {
+        let frame = socket.frame().await;
+        assert_ne!(frame.0, 10, "each ping has one answer, and this one has none");
+        if frame.0 == 8 {
+            break frame;
+        }
+    };
+    assert_eq!((kind, u16::from_be_bytes([payload[0], payload[1]])), (8, 1008));
+}
+
 #[tokio::test]
 async fn websocket_counts_as_an_attached_operator() {
     let world = World::new();
