@@ -11,6 +11,7 @@ mod memory;
 mod process_tree;
 mod protocol;
 mod reaper;
+mod request_reader;
 
 pub(crate) use handle::HelperHandle;
 pub use reaper::{HelperError, hold_command};

@@ -5,6 +5,7 @@ use super::cgroup::Cgroup;
 use super::killer::{self, Killer, Reached};
 use super::process_tree;
 use super::protocol::{self, KILL, Reply, Request, TERMINATE};
+use super::request_reader::RequestReader;
 use crate::process::{CommandStreams, ExceededLimit, ExitStatus};
 use crate::start_error::StartError;
 use crate::{Confinement, ShellLimits, environment};
@@ -21,6 +22,7 @@ use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -78,6 +80,7 @@ pub fn hold_command() -> Result<(), HelperError> {
     let home = request.launch.home.clone();
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let workspace = openat(CWD, ".", flags, Mode::empty()).map_err(io::Error::from)?;
+    let requests = RequestReader::start(control.try_clone()?)?;
     let confinement = request.launch.confinement;
     let group = Cgroup::enter(request.limits);
     let is_counted = group.as_ref().is_some_and(|group| counts_all(group, confinement));
@@ -103,8 +106,11 @@ pub fn hold_command() -> Result<(), HelperError> {
     // The count must keep up with forks. Best effort: only root may raise the priority.
     let _ = setpriority_process(None, HIGHEST_PRIORITY);
     let reply = Reply::Started { confined, shell: shell.as_raw_pid() };
+    let killer = Arc::new(killer);
+    requests.set_killer(killer.clone());
     let mut reaper = Reaper {
         control,
+        requests,
         shell,
         shell_exit,
         killer,
@@ -130,12 +136,14 @@ fn counts_all(group: &Cgroup, confinement: Confinement) -> bool {
 }
 
 struct Reaper {
+    /// The socket of the host, for replies.
     control: UnixStream,
+    requests: RequestReader,
     /// Not reaped before the end, so that the IDs of the process and of its group stay valid.
     shell: Pid,
     /// Readable when the shell has ended.
     shell_exit: OwnedFd,
-    killer: Killer,
+    killer: Arc<Killer>,
     group: Option<Cgroup>,
     confinement: Confinement,
     limits: ShellLimits,
@@ -210,7 +218,7 @@ impl Reaper {
         let timeout = Timespec::try_from(timeout).ok();
         let is_running = self.status.is_none();
         let mut events = [
-            PollFd::new(&self.control, PollFlags::IN),
+            PollFd::new(&self.requests.requests, PollFlags::IN),
             PollFd::new(&self.shell_exit, PollFlags::IN),
         ];
         let polled = if is_running { 2 } else { 1 };
@@ -225,7 +233,7 @@ impl Reaper {
             return HostRequest::None;
         }
         let mut byte = [0];
-        match self.control.read(&mut byte) {
+        match self.requests.requests.read(&mut byte) {
             Ok(1) if byte == [TERMINATE] => HostRequest::Terminate,
             Ok(1) if byte == [KILL] => HostRequest::Kill,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => HostRequest::None,
