@@ -313,11 +313,7 @@ fn notes(definition: &Definition, room: usize) -> String {
         let own = definition.own_name();
         text.push_str(&fact("own name", &format!("{own}, which permissions name"), room));
     }
-    let changes = match definition.side_effects() {
-        SideEffects::None | SideEffects::Read => false,
-        SideEffects::Write | SideEffects::Execute | SideEffects::Network => true,
-    };
-    if changes && !definition.is_idempotent() {
+    if definition.side_effects() > SideEffects::Read && !definition.is_idempotent() {
         text.push_str(&fact(
             "repeated",
             "a second call with the same input may have a further effect",
