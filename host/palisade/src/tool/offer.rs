@@ -152,11 +152,34 @@ impl Offer {
         serde_json::to_string(self).map_or(usize::MAX, |text| text.len())
     }
 
-    /// Returns the first document, template or prompt that both plugins claim.
+    /// Returns the first document, template or prompt that both plugins claim. A template claims
+    /// every URI that it can expand to.
     #[must_use]
     pub(crate) fn clash(&self, other: &Self) -> Option<String> {
         let taken: HashSet<String> = other.claims().collect();
-        self.claims().find(|claim| taken.contains(claim))
+        self.claims().find(|claim| taken.contains(claim)).or_else(|| self.overlap(other))
+    }
+
+    /// Returns the first document or template for which a template of one plugin and the other
+    /// plugin could both answer.
+    fn overlap(&self, other: &Self) -> Option<String> {
+        let (own, others) = (self.patterns(), other.patterns());
+        let item = self.items().iter().find(|item| others.iter().any(|it| it.fits(&item.uri)));
+        if let Some(item) = item {
+            return Some(format!("the document `{}`", item.uri));
+        }
+        let meets = |pattern: &Pattern| {
+            other.items().iter().any(|item| pattern.fits(&item.uri))
+                || others.iter().any(|it| pattern.may_meet(it))
+        };
+        let template = self.templates().iter().zip(&own).find(|(_, pattern)| meets(pattern));
+        template.map(|(template, _)| format!("the template `{}`", template.uri))
+    }
+
+    /// Returns the patterns of the templates, in their order.
+    fn patterns(&self) -> Vec<Pattern> {
+        // Checked templates all have one.
+        self.templates().iter().filter_map(|it| Pattern::parse(&it.uri)).collect()
     }
 
     /// Returns the prompt of this name.

@@ -2,6 +2,8 @@
 
 /// The most variables of a template.
 const VARIABLES: usize = 16;
+/// The letters that no variable has.
+const DELIMITERS: [char; 3] = ['/', '?', '#'];
 
 /// A parsed template: literal text with variables in between.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +46,22 @@ impl Pattern {
         self.0.len()
     }
 
+    /// Returns true if both templates may expand to one URI: their texts at the beginning and at the
+    /// end agree, and they have the same delimiters, which no variable has.
+    pub(super) fn may_meet(&self, other: &Self) -> bool {
+        let (begin, other_begin) = (text_of(self.0.first()), text_of(other.0.first()));
+        let (end, other_end) = (text_of(self.0.last()), text_of(other.0.last()));
+        (begin.starts_with(other_begin) || other_begin.starts_with(begin))
+            && (end.ends_with(other_end) || other_end.ends_with(end))
+            && self.delimiters().eq(other.delimiters())
+    }
+
+    /// Returns the delimiters in its texts, in their order.
+    fn delimiters(&self) -> impl Iterator<Item = char> {
+        let letters = self.0.iter().flat_map(|part| text_of(Some(part)).chars());
+        letters.filter(|letter| DELIMITERS.contains(letter))
+    }
+
     /// Returns true if the template can expand to this URI. The cost is the length of the URI plus
     /// that of the template.
     ///
@@ -82,9 +100,17 @@ fn find_after_one(rest: &str, text: &str) -> Option<usize> {
     rest.get(first..)?.find(text).map(|at| first + at)
 }
 
+/// Returns the text of a part; empty for a variable.
+fn text_of(part: Option<&Part>) -> &str {
+    match part {
+        Some(Part::Text(text)) => text,
+        Some(Part::Variable) | None => "",
+    }
+}
+
 /// Returns true if a variable can have this value.
 fn is_value(value: &str) -> bool {
-    !value.is_empty() && !value.contains(['/', '?', '#'])
+    !value.is_empty() && !value.contains(DELIMITERS)
 }
 
 #[cfg(test)]

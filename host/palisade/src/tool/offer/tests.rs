@@ -93,7 +93,7 @@ fn invalid_offer_fields_are_refused() {
 fn conflict_names_the_item() {
     let first = offer(vec![item("aa:1")], vec![template("aa://{x}")], vec![prompt("p")]);
     assert_eq!(
-        first.clash(&offer(vec![item("aa:2")], vec![template("aa://{y}")], vec![prompt("q")])),
+        first.clash(&offer(vec![item("aa:2")], vec![template("ab://{y}")], vec![prompt("q")])),
         None
     );
     assert_eq!(
@@ -102,6 +102,27 @@ fn conflict_names_the_item() {
     );
     let index = DocumentIndex::of(&first);
     assert!(index.has("aa:1") && index.has("aa://b") && !index.has("aa://b/c"));
+}
+
+#[test]
+fn template_claims_what_it_can_expand_to() {
+    let guide = offer(vec![item("style://guide")], vec![], vec![]);
+    let any = offer(vec![], vec![template("style://{name}")], vec![]);
+    assert_eq!(any.clash(&guide).as_deref(), Some("the template `style://{name}`"));
+    assert_eq!(guide.clash(&any).as_deref(), Some("the document `style://guide`"));
+    for (other, clashes) in [
+        ("style://{other}", true),
+        ("style://g{rest}", true),
+        ("style://{name}/{part}", false),
+        ("style://{name}?q", false),
+        ("stale://{name}", false),
+    ] {
+        let other = offer(vec![], vec![template(other)], vec![]);
+        assert_eq!(any.clash(&other).is_some(), clashes, "{other:?}");
+    }
+    let [md, txt] = ["style://{name}.md", "style://{name}.txt"];
+    let one = offer(vec![], vec![template(md)], vec![]);
+    assert_eq!(one.clash(&offer(vec![], vec![template(txt)], vec![])), None);
 }
 
 #[test]
