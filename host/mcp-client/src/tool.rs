@@ -8,6 +8,7 @@ use crate::output::Form;
 use crate::reach::Reach;
 use crate::schemas::SchemaRoom;
 use palisade::execution::ToolServer;
+use palisade::tool::Idempotence;
 use palisade::{
     BoxFuture, Definition, ErrorKind, Factory, SideEffects, Tool, ToolContext, ToolOutput,
     ValidInput,
@@ -66,6 +67,8 @@ pub(crate) fn definition(
     let origin = [(SERVER, server.as_str()), (SANDBOX, reach.sandbox())];
     let origin = origin.map(|(key, value)| (key.to_owned(), value.into()));
     let defined = titled.unwrap_or(defined).with_metadata(origin.into_iter().collect());
+    // Nothing holds the server to its class, so that no hint promises what only a sandbox could.
+    let defined = defined.with_open_world().with_idempotence(Idempotence::NotIdempotent);
     Ok(defined.shown_as(name))
 }
 

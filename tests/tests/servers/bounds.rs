@@ -118,6 +118,11 @@ fn server_that_starts_late_serves_the_next_call() {
     let world = approved("late", "");
     let words = ["--allow", "network", "--timeout", "1500ms"];
     let mut client = Client::start_with(program(&world, &[]), &words).shake_hands(&json!({}));
+    let listed = client.request("tools/list", &json!({}));
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    let echo = tools.iter().find(|tool| tool["name"] == "scripted_echo").unwrap();
+    let hints = ["openWorldHint", "idempotentHint"].map(|hint| echo["annotations"][hint] == true);
+    assert_eq!(hints, [true, false], "nothing holds a server to its class");
     let mut call = || {
         let params = json!({"name": "scripted_echo", "arguments": {"text": "x"}});
         client.request("tools/call", &params)["result"]["isError"].clone()

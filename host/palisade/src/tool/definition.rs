@@ -184,6 +184,13 @@ impl Definition {
         }
     }
 
+    /// Notes that the tool may reach servers beyond this machine, whatever its class: it does not run
+    /// in a sandbox of this library, such as the tool of an MCP server.
+    #[must_use]
+    pub fn with_open_world(self) -> Self {
+        self.change(|parts| parts.requests = Requests::Granted)
+    }
+
     /// Notes that the tool's plugin calls other tools.
     #[must_use]
     pub(crate) fn with_tool_calls(self) -> Self {
@@ -197,8 +204,8 @@ impl Definition {
         self.0.calls == Calls::Granted
     }
 
-    /// Returns true if the tool reaches servers beyond this machine with a grant, whatever its
-    /// class.
+    /// Returns true if the tool reaches servers beyond this machine, with a grant or outside of the
+    /// sandbox, whatever its class.
     #[must_use]
     pub fn sends_requests(&self) -> bool {
         self.0.requests == Requests::Granted
