@@ -43,7 +43,10 @@ fn each_write_is_asked_about_and_none_runs_twice() {
     assert_eq!(keys, ["palisade.confirm.1"]);
     let form = &asked["result"]["inputRequests"]["palisade.confirm.1"]["params"];
     let message = form["message"].as_str().unwrap();
-    assert!(message.contains("Called by another tool: run_js, line 1"), "{message}");
+    assert!(
+        message.contains(r#"Called by another tool: run_js (plugin code), at "line 1""#),
+        "{message}"
+    );
     assert!(world.read("a.txt").is_none());
     let asked = round(&mut client, WRITES, &state, &answer(1, "allow_once"));
     let (keys, state) = questions(&asked);

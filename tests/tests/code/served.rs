@@ -50,7 +50,10 @@ fn write_of_a_program_is_asked_during_the_call() {
     let question = client.receive_method("elicitation/create");
     let message = question["params"]["message"].as_str().unwrap();
     assert!(message.contains("`write_file`"), "{message}");
-    assert!(message.contains("Called by another tool: run_js, line 1"), "{message}");
+    assert!(
+        message.contains(r#"Called by another tool: run_js (plugin code), at "line 1""#),
+        "{message}"
+    );
     assert!(world.read("x.txt").is_none());
     let accepted = json!({"action": "accept", "content": {"decision": "allow_once"}});
     client.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": accepted}));
@@ -70,7 +73,10 @@ fn question_names_no_line_that_the_program_has_made_up() {
         let id = client.begin("tools/call", &run(code));
         let question = client.receive_method("elicitation/create");
         let message = question["params"]["message"].as_str().unwrap();
-        assert!(message.contains("Called by another tool: run_js, line 2\n"), "{message}");
+        assert!(
+            message.contains("Called by another tool: run_js (plugin code), at \"line 2\"\n"),
+            "{message}"
+        );
         let declined =
             json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}});
         client.send(&declined);

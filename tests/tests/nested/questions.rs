@@ -20,13 +20,13 @@ async fn each_nested_write_is_asked_about_with_its_program() {
     let caller = first.called_by.clone().unwrap();
     assert_eq!((caller.call_id.as_str(), caller.tool.as_str()), ("outer", "nested_run"));
     assert_eq!(caller.plugin.as_deref(), Some("nested_calls"));
-    assert_eq!(caller.to_string(), "nested_run, line 3");
+    assert_eq!(caller.to_string(), r#"nested_run (plugin nested_calls), at "line 3""#);
     assert_eq!(first.call_id.as_str(), "outer.1");
     assert_eq!(first.projected_modifications, ["a.txt"]);
     assert!(stage.world.read("a.txt").is_none(), "nothing runs before the answer");
     stage.confirmations.answer(&first.id, Answer::Allow).unwrap();
     let second = stage.confirmations.next().await;
-    assert!(second.called_by.unwrap().to_string().ends_with("line 9\\u{202e}"));
+    assert!(second.called_by.unwrap().to_string().ends_with("line 9\\u{202e}\""));
     stage.confirmations.answer(&second.id, Answer::Deny).unwrap();
     let results = results(&running.await.unwrap());
     assert_eq!([&*results[0].0, &*results[1].0], ["", "user_denied"]);

@@ -1,5 +1,6 @@
 //! A confirmation request and its possible outcomes.
 
+use crate::tool::text::elided;
 use crate::tool::{CallId, Digest, SideEffects};
 use std::fmt;
 use std::sync::Arc;
@@ -94,11 +95,20 @@ pub struct CallingTool {
     pub place: Option<String>,
 }
 
-/// Writes the tool and the place: `run_js, line 12`.
+/// Writes the tool, its plugin and the place, which is in the tool's own words and may be anything:
+/// `run_js (plugin code), at "line 12"`.
 impl fmt::Display for CallingTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// The longest place that is written, in characters.
+        const MOST: usize = 60;
         f.write_str(&self.tool)?;
-        self.place.as_ref().map_or(Ok(()), |place| write!(f, ", {place}"))
+        if let Some(plugin) = &self.plugin {
+            write!(f, " (plugin {plugin})")?;
+        }
+        match &self.place {
+            Some(place) => write!(f, ", at \"{}\"", elided(&place.replace('"', "'"), MOST)),
+            None => Ok(()),
+        }
     }
 }
 
