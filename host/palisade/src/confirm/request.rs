@@ -23,7 +23,7 @@ impl RequestId {
     /// Creates an id from a client's response. An unknown id is refused on use.
     #[must_use]
     pub fn new(id: &str) -> Self {
-        Self(crate::tool::text::elided(id, 64).into())
+        Self(elided(id, 64).into())
     }
 
     /// Returns the id as text.

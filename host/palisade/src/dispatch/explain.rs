@@ -5,7 +5,6 @@ use super::dispatcher::Dispatcher;
 use super::errors::not_allowed;
 use super::input::{self, InputBudget, InputMemory, RawInput};
 use super::panics;
-use crate::execution::ValidInput;
 use crate::policy::Decision;
 use crate::registry::Registered;
 use crate::session::Session;

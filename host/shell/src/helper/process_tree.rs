@@ -208,9 +208,9 @@ mod tests {
     fn holds_threads() {
         let Ok(count) = std::env::var(THREADS) else { return };
         for _ in 0..count.parse().unwrap_or(0) {
-            std::thread::spawn(|| std::thread::sleep(std::time::Duration::from_secs(600)));
+            std::thread::spawn(|| std::thread::sleep(Duration::from_secs(600)));
         }
-        std::thread::sleep(std::time::Duration::from_secs(600));
+        std::thread::sleep(Duration::from_secs(600));
     }
 
     #[test]

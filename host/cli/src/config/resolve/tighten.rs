@@ -92,7 +92,7 @@ impl Settings {
             ("shell.network", is_above(*shell_network, &self.shell_network)),
             ("shell.processes", is_above(*shell_processes, &self.shell_processes)),
             ("shell.memory", is_above(*shell_memory, &self.shell_memory)),
-            ("workspace.may_hang", may_hang.is_some_and(|given| given < self.may_hang.value)),
+            ("workspace.may_hang", *may_hang == Some(false) && self.may_hang.value),
             ("workspace.hard_links", is_above(*hard_links, &self.hard_links)),
             ("paths.commands", is_above(paths.commands, &self.paths.commands)),
             ("journal", *journal != JournalConfig::default()),
