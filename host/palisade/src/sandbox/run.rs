@@ -7,6 +7,7 @@ mod client_interface;
 mod client_requests;
 mod denied;
 mod exit_reason;
+mod guest_signals;
 mod host_interface;
 mod interrupt;
 mod limiter;

@@ -1,6 +1,6 @@
 //! The messages of a guest to the host, within the budgets of one call.
 
-use super::turns::GuestSignals;
+use super::guest_signals::GuestSignals;
 use crate::execution::{Progress, Severity, Silent, Sink};
 use crate::sandbox::limits;
 use crate::tool::text::cut;

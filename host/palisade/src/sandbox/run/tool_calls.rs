@@ -3,6 +3,7 @@
 use super::called_content::to_wit;
 use super::client_requests::ClientExit;
 use super::denied::Denied;
+use super::guest_signals::GuestSignals;
 use super::interrupt::Interrupted;
 use crate::execution::account::{Account, Charge};
 use crate::execution::clock::CallClock;
@@ -52,10 +53,13 @@ impl ToolCalls {
     pub(super) async fn call(
         &mut self,
         requests: Vec<Request>,
+        signals: &GuestSignals,
     ) -> wasmtime::Result<Vec<Result<Reply, Failure>>> {
         self.answer = None;
         let calls = requests.into_iter().map(nested).collect();
-        let results = self.caller.call(&self.granted, calls).await.map_err(ClientExit::from)?;
+        let (caller, granted) = (self.caller.clone(), self.granted.clone());
+        let running = signals.run_calls(async move { caller.call(&granted, calls).await });
+        let results = running.await.ok_or(Interrupted::Cancelled)?.map_err(ClientExit::from)?;
         if self.clock.left().is_zero() {
             // The guest gets no results any more, which may be long.
             return Err(Interrupted::Deadline.into());

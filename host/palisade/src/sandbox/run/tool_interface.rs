@@ -41,8 +41,7 @@ impl Host for State {
             return refuse(ErrorClass::ValidationError, TOO_MANY);
         }
         let signals = self.messages.signals().clone();
-        let _calling = signals.begin_calls();
-        let answered = calls.call(requests).await;
+        let answered = calls.call(requests, &signals).await;
         // A question has paused the clock, which moves the deadline.
         self.deadline = calls.deadline();
         if self.messages.cancel().is_cancelled() {

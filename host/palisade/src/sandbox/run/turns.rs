@@ -6,82 +6,19 @@
 //! timers and cancellations are noticed at once, and an overdue or cancelled guest is ended without
 //! another turn.
 
+use super::guest_signals::GuestSignals;
 use super::interrupt::Interrupted;
 use crate::execution::FirstTick;
 use crate::execution::clock::CallClock;
 use crate::execution::owner::{note_computing, note_turn};
-use crate::execution::share::{Beside, Grant, Share};
+use crate::execution::share::{Beside, Share};
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
-
-/// The facts about a running guest that its store records for the future around it.
-#[derive(Debug, Default)]
-pub(crate) struct GuestSignals {
-    /// True once the guest has called the host function `cancelled`.
-    has_polled_cancel: AtomicBool,
-    /// The number of epoch ticks that have interrupted the guest.
-    ticks: AtomicU64,
-    /// True while the guest waits for calls that it makes of other tools.
-    makes_calls: AtomicBool,
-}
-
-impl GuestSignals {
-    /// Records that the guest has called the host function `cancelled`, by which it polls for its
-    /// own cancellation.
-    pub(crate) fn note_cancellation_poll(&self) {
-        self.has_polled_cancel.store(true, Ordering::Relaxed);
-    }
-
-    /// Returns true if the guest has polled for its cancellation at least once. After a
-    /// cancellation such a guest goes on, in its turns, for at most `CANCEL_GRACE` (25 ms), so that
-    /// it can clean up. Any other guest is ended at once, because it would not notice the
-    /// cancellation.
-    pub(crate) fn polls_for_cancellation(&self) -> bool {
-        self.has_polled_cancel.load(Ordering::Relaxed)
-    }
-
-    /// Counts a tick that interrupts the guest. Returns the future that the engine awaits at the
-    /// tick: it is pending at its first poll, which returns control to `in_turns`.
-    pub(crate) fn note_tick(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        self.ticks.fetch_add(1, Ordering::Relaxed);
-        let mut has_yielded = false;
-        // It wakes nothing, because `in_turns` polls the guest again as soon as it has a turn.
-        Box::pin(poll_fn(move |_| {
-            if std::mem::replace(&mut has_yielded, true) { Poll::Ready(()) } else { Poll::Pending }
-        }))
-    }
-
-    /// Records that the guest makes calls, until the guard is dropped.
-    pub(super) fn begin_calls(self: &Arc<Self>) -> RunningCalls {
-        self.makes_calls.store(true, Ordering::Relaxed);
-        RunningCalls(self.clone())
-    }
-
-    /// Returns true while the guest waits for calls that it makes. They have its deadline and its
-    /// cancellation, and end before the guest does.
-    pub(crate) fn makes_calls(&self) -> bool {
-        self.makes_calls.load(Ordering::Relaxed)
-    }
-
-    /// Returns the number of ticks that have interrupted the guest.
-    pub(crate) fn ticks(&self) -> u64 {
-        self.ticks.load(Ordering::Relaxed)
-    }
-}
-
-/// A guard while a guest makes calls of other tools.
-pub(super) struct RunningCalls(Arc<GuestSignals>);
-
-impl Drop for RunningCalls {
-    fn drop(&mut self) {
-        self.0.makes_calls.store(false, Ordering::Relaxed);
-    }
-}
 
 /// The bounds of a guest's run: its deadline, its cancellation and its turns.
 pub(crate) struct RunBounds<'a> {
@@ -114,21 +51,6 @@ impl RunBounds<'_> {
         }
     }
 
-    /// Waits for a turn. `None` if the guest waits for calls that it makes, and is overdue or
-    /// cancelled: then it is polled without a turn, so that its calls can end. It does not compute,
-    /// because they end with its interruption.
-    async fn turn(&self) -> Option<Grant> {
-        if !self.signals.makes_calls() {
-            return Some(self.turns.take(1).await);
-        }
-        tokio::select! {
-            biased;
-            () = self.cancel.cancelled() => None,
-            () = self.clock.run_out() => None,
-            turn = self.turns.take(1) => Some(turn),
-        }
-    }
-
     /// Takes the right to compute without a turn now. The guest gets it under three conditions: no
     /// tick has interrupted it yet; `OwnerShares::first_tick` allows it, since no other owner is
     /// active and few guests of this owner wait for a turn; and fewer guests than there are turns
@@ -151,15 +73,14 @@ pub(crate) async fn in_turns<T>(
     let mut work = pin!(work);
     let mut waker = None;
     let mut ticks = 0;
+    let _ends_with_this_future = CallsOfGuest(&bounds.signals);
     bounds.check()?;
     loop {
         let mut turn = None;
         let free = bounds.free_tick();
         if free.is_none() {
-            turn = bounds.turn().await;
-            if turn.is_some() {
-                note_turn(bounds.turns);
-            }
+            turn = Some(bounds.turns.take(1).await);
+            note_turn(bounds.turns);
             if bounds.signals.ticks() > ticks {
                 // The guest has just used a tick, so timers and overdue guests run first.
                 yield_now().await;
@@ -179,10 +100,24 @@ pub(crate) async fn in_turns<T>(
                     // A long operation of the host yields, so timers and other calls run first.
                     yield_now().await;
                 }
-                waker.woken().await;
+                // The calls of the guest need turns of their own, and it holds none meanwhile.
+                poll_fn(|cx| {
+                    bounds.signals.poll_calls(cx);
+                    waker.poll_woken(cx)
+                })
+                .await;
             }
         }
         bounds.check()?;
+    }
+}
+
+/// Drops the calls of a guest that has ended.
+struct CallsOfGuest<'a>(&'a GuestSignals);
+
+impl Drop for CallsOfGuest<'_> {
+    fn drop(&mut self) {
+        self.0.drop_calls();
     }
 }
 
@@ -245,12 +180,9 @@ impl GuestWaker {
         self.is_woken.load(Ordering::SeqCst)
     }
 
-    async fn woken(&self) {
-        poll_fn(|cx| {
-            self.set_outer(cx.waker());
-            if self.is_woken() { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
+    fn poll_woken(&self, cx: &Context<'_>) -> Poll<()> {
+        self.set_outer(cx.waker());
+        if self.is_woken() { Poll::Ready(()) } else { Poll::Pending }
     }
 
     fn set_outer(&self, waker: &Waker) {

@@ -4,7 +4,9 @@
 use super::*;
 use crate::execution::share::Pool;
 use crate::tool::Digest;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
+use tokio::sync::oneshot::error::TryRecvError;
 use tokio::time::{advance, sleep};
 
 const TIME: Duration = Duration::from_secs(1);
@@ -101,13 +103,53 @@ async fn guest_resumed_after_cancellation_gets_no_tick() {
     );
 }
 
-/// The calls of a guest end when its time is over or it is cancelled, and then the guest does.
+/// Makes calls that end when the time of the guest is over or it is cancelled.
 async fn calling(guest: &Fixture) -> wasmtime::Result<()> {
-    let _calls = guest.signals.begin_calls();
-    tokio::select! {
-        () = guest.cancel.cancelled() => Err(Interrupted::Cancelled.into()),
-        () = guest.clock.run_out() => Err(Interrupted::Deadline.into()),
-    }
+    let (cancel, clock) = (guest.cancel.clone(), guest.clock.clone());
+    let calls = async move {
+        tokio::select! {
+            () = cancel.cancelled() => {}
+            () = clock.run_out() => {}
+        }
+    };
+    guest.signals.run_calls(calls).await.unwrap();
+    panic!("it goes on");
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_of_a_guest_take_turns_that_it_does_not_hold() {
+    let guest = Fixture { first_tick: FirstTick::InTurn, ..Fixture::new(1) };
+    let turns = guest.pool.share(Digest::of(b"called"));
+    let making = async {
+        let called = async move {
+            for _ in 0..3 {
+                drop(turns.take(1).await);
+                yield_now().await;
+            }
+        };
+        guest.signals.run_calls(called).await.unwrap();
+        Ok(())
+    };
+    in_turns(making, &guest.bounds()).await.unwrap();
+    assert_eq!((guest.pool.held(), guest.signals.makes_calls()), (0, false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_of_a_guest_end_with_it() {
+    let guest = Fixture::new(1);
+    let (sender, mut ended) = tokio::sync::oneshot::channel::<()>();
+    let making = async {
+        let called = async move {
+            let _sender = sender;
+            std::future::pending::<()>().await;
+        };
+        guest.signals.run_calls(called).await.unwrap();
+        Ok(())
+    };
+    let bounds = guest.bounds();
+    let running = in_turns(making, &bounds);
+    assert!(tokio::time::timeout(TIME / 2, running).await.is_err());
+    assert!(ended.try_recv().is_err_and(|error| error == TryRecvError::Closed));
 }
 
 #[tokio::test(start_paused = true)]
