@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::time::Instant;
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, sleep};
 
 /// The most programs that wait. A caller has at most as many as are free, so that none takes all
 /// of them.
@@ -39,7 +40,18 @@ impl ProgramPlaces {
     /// Keeps the calls of a program, for `lifetime`. `None` if too many programs wait, or without
     /// random numbers from the system.
     pub(crate) fn keep(&self, record: Arc<ProgramRecord>, lifetime: Duration) -> Option<ProgramId> {
-        self.store.keep(&self.caller, record, lifetime)
+        let id = self.store.keep(&self.caller, record, lifetime)?;
+        let store = Arc::downgrade(&self.store);
+        let expiry = tokio::spawn(async move {
+            sleep(lifetime + Duration::from_millis(1)).await;
+            if let Some(store) = store.upgrade() {
+                store.programs().remove(&id);
+            }
+        });
+        if let Some(waiting) = self.store.programs().get_mut(&id) {
+            waiting.expiry = Some(Expiry(expiry.abort_handle()));
+        }
+        Some(id)
     }
 }
 
@@ -48,6 +60,17 @@ struct Waiting {
     caller: String,
     until: Instant,
     record: Arc<ProgramRecord>,
+    expiry: Option<Expiry>,
+}
+
+/// The task that removes a program when its time is over; aborted on drop.
+#[derive(Debug)]
+struct Expiry(AbortHandle);
+
+impl Drop for Expiry {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 impl ProgramStore {
@@ -65,7 +88,7 @@ impl ProgramStore {
             return None;
         }
         let until = Instant::now() + lifetime;
-        let waiting = Waiting { caller: caller.to_owned(), until, record };
+        let waiting = Waiting { caller: caller.to_owned(), until, record, expiry: None };
         programs.insert(id, waiting);
         Some(id)
     }
@@ -116,6 +139,16 @@ mod tests {
         assert!(store.take(ids[0]).is_some());
         tokio::time::advance(Duration::from_millis(1)).await;
         assert!(store.take(ids[1]).is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn program_is_forgotten_at_the_end_of_its_time() {
+        let places = ProgramPlaces { store: Arc::default(), caller: "caller".to_owned() };
+        let record = Arc::<ProgramRecord>::default();
+        let _id = places.keep(record.clone(), LIFETIME).unwrap();
+        assert_eq!(Arc::strong_count(&record), 2);
+        sleep(LIFETIME + Duration::from_millis(2)).await;
+        assert_eq!(Arc::strong_count(&record), 1, "its results take memory no more");
     }
 
     #[tokio::test(start_paused = true)]

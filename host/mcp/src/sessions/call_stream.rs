@@ -253,7 +253,7 @@ impl StreamedCall {
                 self.is_answered = true;
                 Owed::default()
             }
-            Some(other) => Owed::new(PARSED * text_length(other)),
+            Some(other) => self.guard.account.owed(PARSED * text_length(other)),
             None => Owed::default(),
         };
         if self.recent.len() >= MAX_RECENT {

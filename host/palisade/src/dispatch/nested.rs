@@ -10,6 +10,7 @@ use super::program_record::ProgramRecord;
 use super::question_order::{QuestionOrder, QuestionTurn};
 use super::requester::Requester;
 use crate::confirm::CallingTool;
+use crate::execution::account::Account;
 use crate::execution::{
     BoxFuture, NESTED_CALLS, NestedCall, NestedExit, Nesting, Report, ToolCaller, ToolContext,
 };
@@ -134,7 +135,7 @@ impl NestedCaller {
         let called = self.dispatcher.run_call(&self.session, call, tool, message, &requester);
         let result = Box::pin(called).await;
         if let Some(record) = &self.requester.record {
-            record.keep(number, &result, || self.dispatcher.limits.account());
+            record.keep(number, &result, || self.account_of_record());
         }
         if result.error().is_some_and(|error| matches!(error.kind(), ErrorKind::AwaitsClient)) {
             return Err(NestedExit::AwaitsClient);
@@ -142,6 +143,15 @@ impl NestedCaller {
         self.advise(&result);
         self.note(&result);
         Ok(result)
+    }
+
+    /// Returns the account of the results that outlive the call: they count for its client.
+    fn account_of_record(&self) -> Account {
+        let limits = &self.dispatcher.limits;
+        match self.parent.account.client() {
+            Some(client) => Account::of_client(limits.of_memory(), client.clone()),
+            None => limits.account(),
+        }
     }
 
     /// Tells the operator, once for each caller, what would let a refused call run. The caller gets
