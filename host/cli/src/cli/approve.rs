@@ -94,7 +94,7 @@ fn looked_at(locked: &LockedPlugins, keys: &Keys, plugin: &Plugin) -> Result<Rev
     Review::new(locked, keys, plugin).map_err(|error| {
         let name = elided(plugin.name(), 128);
         let line = format!("`{name}` cannot be looked at: {error}");
-        output::problem("not approved:", &line);
+        output::quoting_problem("not approved:", &line);
         Exit::Invalid
     })
 }
@@ -152,7 +152,7 @@ impl Run<'_> {
         let name = elided(plugin.name(), 128);
         match review.approve(self.lock) {
             Err(error @ LockError::Revoked) => {
-                output::problem("not approved:", &format!("`{name}`: {error}"));
+                output::quoting_problem("not approved:", &format!("`{name}`: {error}"));
                 return Ok(Exit::Denied);
             }
             approved => approved?,
@@ -168,7 +168,7 @@ impl Run<'_> {
                 let line = format!(
                     "`{name}`: the project still refuses it: install the file that `{project}` names, or change that lock"
                 );
-                output::problem("refused:", &line);
+                output::quoting_problem("refused:", &line);
                 Ok(Exit::Denied)
             }
         }
@@ -218,7 +218,7 @@ impl<'a> Asking<'a> {
     /// why.
     pub(super) fn refusal(&self) -> Option<Exit> {
         let clash = self.clash.filter(|_| self.may_lose_a_plugin() && self.is_answered())?;
-        output::problem("not approved:", &format!("{clash}; or answer at a terminal"));
+        output::quoting_problem("not approved:", &format!("{clash}; or answer at a terminal"));
         Some(Exit::Denied)
     }
 
@@ -238,7 +238,7 @@ pub(super) fn ask_for(
 ) -> Result<Exit, Failure> {
     let name = elided(plugin.name(), 128);
     let refused = |reason: &str| {
-        output::problem("not approved:", &format!("`{name}`: {reason}"));
+        output::quoting_problem("not approved:", &format!("`{name}`: {reason}"));
         Ok(Exit::Denied)
     };
     if trust::is_taken(plugin.name()) {

@@ -77,7 +77,7 @@ pub(super) fn show(
         }
         let told = told(error);
         let rest = shown.filter(|_| progress::shows()).map(|shown| shown.not_shown(&told));
-        output::problem(&format!("{}:", error.class()), rest.as_deref().unwrap_or(&told));
+        output::quoting_problem(&format!("{}:", error.class()), rest.as_deref().unwrap_or(&told));
     }
     Ok(error.class().into())
 }

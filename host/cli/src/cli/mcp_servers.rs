@@ -54,7 +54,7 @@ pub(super) fn approve(common: &Common, args: &McpApprove) -> Result<Exit, Failur
     if let Some(named) = named.filter(|named| *named != offer.digest()) {
         let digest = offer.digest();
         let line = format!("`{}`: its words have the digest {digest}, and not {named}", known.name);
-        output::problem("not approved:", &line);
+        output::quoting_problem("not approved:", &line);
         return Ok(Exit::Denied);
     }
     if known.approval == Approval::Given(offer.clone()) {
@@ -64,7 +64,7 @@ pub(super) fn approve(common: &Common, args: &McpApprove) -> Result<Exit, Failur
     }
     let text = shown(&known, &offer, columns(std::io::stdout()));
     if named.is_none() && approve::is_too_long(&text) {
-        output::problem("not approved:", &too_long(common, known.name, &offer));
+        output::quoting_problem("not approved:", &too_long(common, known.name, &offer));
         return Ok(Exit::Denied);
     }
     output::text(&text)?;
@@ -83,12 +83,15 @@ pub(super) fn approve(common: &Common, args: &McpApprove) -> Result<Exit, Failur
     match answer {
         Ok(YesNo::Yes) => {}
         Ok(YesNo::No) => {
-            output::problem("not approved:", &format!("`{}` offers no tool here", known.name));
+            output::quoting_problem(
+                "not approved:",
+                &format!("`{}` offers no tool here", known.name),
+            );
             return Ok(Exit::Denied);
         }
         Err(_) => {
             let line = "there is no terminal for the question; --yes approves these tools";
-            output::problem("not approved:", line);
+            output::quoting_problem("not approved:", line);
             return Ok(Exit::Denied);
         }
     }

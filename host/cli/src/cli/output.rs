@@ -124,11 +124,20 @@ pub(super) fn quoting_note(line: &str) {
     tell(&indented(line, 0, columns(io::stderr()), fitted));
 }
 
-/// Prints a line on standard error behind a highlighted label. It may quote text of others, so that
-/// each line of it is broken where the terminal would break it.
+/// Prints a line on standard error behind a highlighted label.
 pub(super) fn problem(label: &str, line: &str) {
+    labelled(label, line, flowing);
+}
+
+/// Prints a problem as [`problem`] does that may quote text of others: each line of it is broken
+/// where the terminal would break it.
+pub(super) fn quoting_problem(label: &str, line: &str) {
+    labelled(label, line, fitted);
+}
+
+fn labelled(label: &str, line: &str, broken: Broken) {
     let label = elided(label, MAX_LABEL);
-    let line = indented(line, width(&label) + 1, columns(io::stderr()), fitted);
+    let line = indented(line, width(&label) + 1, columns(io::stderr()), broken);
     let between = if line.starts_with('\n') { "" } else { " " };
     tell(&format!("{}{between}{line}", style::error(&label)));
 }

@@ -22,7 +22,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
         // One source that fails keeps none of the others from its update.
         let one = one(common, args, &installing, entry).unwrap_or_else(|failure| {
             let name = shown(&entry.name);
-            output::problem("not updated:", &format!("`{name}`: {failure}"));
+            output::quoting_problem("not updated:", &format!("`{name}`: {failure}"));
             failure.exit()
         });
         exit = if exit == Exit::Ok { one } else { exit };
@@ -99,7 +99,7 @@ fn changed(
             return Ok(Exit::Ok);
         };
         let text = remedy_for(Occasion::Update, obstacle);
-        output::problem("would not be updated:", &format!("`{name}`: {text}"));
+        output::quoting_problem("would not be updated:", &format!("`{name}`: {text}"));
         return Ok(Exit::Denied);
     }
     let exit = installing.install(&asking, looked)?;

@@ -67,7 +67,7 @@ impl Asked<'_> {
     ) -> Result<YesNo, Failure> {
         let name = elided(plugin.name(), 128);
         let refused = |reason: &str| {
-            output::problem("not approved:", &format!("`{name}`: {reason}"));
+            output::quoting_problem("not approved:", &format!("`{name}`: {reason}"));
             Ok(YesNo::No)
         };
         if trust::is_taken(plugin.name()) {
