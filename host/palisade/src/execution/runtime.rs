@@ -1,9 +1,13 @@
-//! Runtimes with worker threads. `Builder::build` of tokio panics if the system starts no thread,
-//! so the threads are started as a test first.
+//! Runtimes with worker threads. `Builder::build` of tokio panics if the system starts no thread for
+//! the first worker, and waits without end if it starts none for a later one, so the threads are
+//! started first, and each gives its place to a worker.
 
+use std::fs;
 use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use tokio::runtime::{Builder, Runtime};
 
 /// Creates a runtime with a worker thread for each core.
@@ -32,24 +36,62 @@ pub fn runtime_of<'a>(cell: &'a OnceLock<Runtime>, name: &str) -> io::Result<&'a
 }
 
 fn build(workers: usize, name: &str) -> io::Result<Runtime> {
-    check_threads(workers)?;
-    Builder::new_multi_thread().worker_threads(workers).thread_name(name).enable_all().build()
+    // One more, for a thread that another part of the program starts meanwhile.
+    let held = (0..=workers).map(|_| HeldThread::start()).collect::<io::Result<Vec<_>>>()?;
+    let (held, name) = (Mutex::new(held), name.to_owned());
+    let give_place = |held: &Mutex<Vec<HeldThread>>| {
+        drop(held.lock().unwrap_or_else(PoisonError::into_inner).pop());
+    };
+    give_place(&held);
+    // Tokio asks for the name of each thread immediately before it starts the thread.
+    let name_of_next = move || {
+        give_place(&held);
+        name.clone()
+    };
+    Builder::new_multi_thread()
+        .worker_threads(workers)
+        .thread_name_fn(name_of_next)
+        .enable_all()
+        .build()
 }
 
-/// Checks that the system starts this many threads at once, and waits until they are gone.
-fn check_threads(count: usize) -> io::Result<()> {
-    let gate = Mutex::new(());
-    thread::scope(|scope| {
-        let closed = gate.lock().unwrap_or_else(PoisonError::into_inner);
-        let start = |_| {
-            let thread = thread::Builder::new().name("palisade-test".to_owned());
-            thread.spawn_scoped(scope, || drop(gate.lock()))
+/// The most looks at a thread that has ended, until the system has forgotten it.
+const LOOKS: usize = 10_000;
+
+/// A thread that does nothing, so that no other takes its place among those that the system allows.
+/// When the value is dropped, the system counts it no more.
+struct HeldThread {
+    /// The thread ends with this.
+    hold: Option<Sender<()>>,
+    /// It returns its path below `/proc`.
+    thread: Option<JoinHandle<Option<PathBuf>>>,
+}
+
+impl HeldThread {
+    fn start() -> io::Result<Self> {
+        let (hold, held) = channel::<()>();
+        let wait = move || {
+            let _ = held.recv();
+            fs::read_link("/proc/thread-self").ok()
         };
-        let started: Vec<_> = (0..count).map(start).collect();
-        drop(closed);
-        // The scope waits for the closures alone. A thread that has not exited still counts.
-        started.into_iter().try_for_each(|thread| thread.map(|thread| drop(thread.join())))
-    })
+        let thread = thread::Builder::new().name("palisade-held".to_owned()).spawn(wait)?;
+        Ok(Self { hold: Some(hold), thread: Some(thread) })
+    }
+}
+
+impl Drop for HeldThread {
+    fn drop(&mut self) {
+        drop(self.hold.take());
+        let ended = self.thread.take().and_then(|thread| thread.join().ok().flatten());
+        // Linux counts a thread a little longer than it runs, and until it leaves `/proc`.
+        let Some(path) = ended.map(|path| Path::new("/proc").join(path)) else { return };
+        for _ in 0..LOOKS {
+            if !path.exists() {
+                break;
+            }
+            thread::yield_now();
+        }
+    }
 }
 
 #[cfg(test)]
