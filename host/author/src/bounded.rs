@@ -32,12 +32,13 @@ pub(crate) fn read_text(path: &Path, most: u64) -> io::Result<String> {
 }
 
 /// Writes a file beside its place and renames it: the place never has a part of it, and a link at
-/// the place is replaced, not followed. The directory is one of the project, which a hostile project
-/// could link to another place.
+/// the place is replaced, not followed. The directory is one of the project, which a hostile
+/// project could link to another place.
 ///
 /// # Errors
 ///
-/// If the directory is a link, or the file cannot be written. Nothing is left beside the place then.
+/// If the directory is a link, or the file cannot be written. Nothing is left beside the place
+/// then.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     if directory.is_some_and(Path::is_symlink) {

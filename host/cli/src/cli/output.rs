@@ -118,8 +118,8 @@ pub(super) fn command(line: &str) {
     tell(&format!("{INDENT}{}", elided(line, usize::MAX)));
 }
 
-/// Prints a note as [`note`] does that may quote text of others: each line of it is broken where the
-/// terminal would break it, at the left edge.
+/// Prints a note as [`note`] does that may quote text of others: each line of it is broken where
+/// the terminal would break it, at the left edge.
 pub(super) fn quoting_note(line: &str) {
     tell(&indented(line, 0, columns(io::stderr()), fitted));
 }

@@ -309,8 +309,8 @@ fn addresses(host: &str) -> Vec<IpAddr> {
         }
         Err(_) => return Vec::new(),
     };
-    // A server on a wildcard address is reachable at loopback addresses as well: one on `::` at both,
-    // and one on `0.0.0.0` at `127.0.0.1`. Another program may listen at `::1` then.
+    // A server on a wildcard address is reachable at loopback addresses as well: one on `::` at
+    // both, and one on `0.0.0.0` at `127.0.0.1`. Another program may listen at `::1` then.
     let is_local = own.iter().all(IpAddr::is_loopback);
     let has_v4 = own.iter().any(IpAddr::is_ipv4);
     let all =

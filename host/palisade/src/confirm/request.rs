@@ -63,9 +63,9 @@ pub struct ConfirmationRequest {
     pub input: Option<Arc<str>>,
     /// The length of the input as canonical JSON text, in bytes.
     pub input_bytes: u32,
-    /// The paths that the call would change, by its input, relative to the workspace; behind a link,
-    /// the file that it leads to. They do not bound the call: a link can be changed meanwhile, and a
-    /// tool of class `write` can change files that its input does not name.
+    /// The paths that the call would change, by its input, relative to the workspace; behind a
+    /// link, the file that it leads to. They do not bound the call: a link can be changed
+    /// meanwhile, and a tool of class `write` can change files that its input does not name.
     pub projected_modifications: Vec<String>,
     /// The name of the plugin or the server, such as `mcp/git`, or `None` for a native tool.
     pub plugin: Option<String>,

@@ -82,9 +82,9 @@ impl Dispatcher {
         }
     }
 
-    /// Checks the input synchronously, and the places that its paths lead to. Returns the paths that
-    /// the call would change. A thread is waited for as in a call, and an unresponsive workspace
-    /// blocks it no longer than the call's timeout.
+    /// Checks the input synchronously, and the places that its paths lead to. Returns the paths
+    /// that the call would change. A thread is waited for as in a call, and an unresponsive
+    /// workspace blocks it no longer than the call's timeout.
     fn check_here(
         &self,
         tool: &Arc<Registered>,

@@ -1,6 +1,6 @@
-//! Runtimes with worker threads. `Builder::build` of tokio panics if the system starts no thread for
-//! the first worker, and waits without end if it starts none for a later one, so the threads are
-//! started first, and each gives its place to a worker.
+//! Runtimes with worker threads. `Builder::build` of tokio panics if the system starts no thread
+//! for the first worker, and waits without end if it starts none for a later one, so the threads
+//! are started first, and each gives its place to a worker.
 
 use std::fs;
 use std::io;

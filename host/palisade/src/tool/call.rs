@@ -24,8 +24,8 @@ impl CallId {
         &self.0
     }
 
-    /// Returns true if both are clones of one id, and so belong to one call. Equal ids can belong to
-    /// different calls, because callers choose them.
+    /// Returns true if both are clones of one id, and so belong to one call. Equal ids can belong
+    /// to different calls, because callers choose them.
     #[must_use]
     pub fn is_clone_of(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

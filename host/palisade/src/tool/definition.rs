@@ -23,9 +23,9 @@ pub(crate) const NULL_IS_ABSENT: &str = "null-is-absent";
 /// ```
 /// use palisade::{Definition, SideEffects, json};
 ///
-/// let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
-/// let greet = Definition::new("greet", "Greets somebody by name.", SideEffects::None, schema)?;
-/// assert!(greet.validate_params(&json!({"name": "Ada"})).is_ok());
+/// let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required":
+/// ["name"]}); let greet = Definition::new("greet", "Greets somebody by name.", SideEffects::None,
+/// schema)?; assert!(greet.validate_params(&json!({"name": "Ada"})).is_ok());
 /// assert!(greet.validate_params(&json!({"name": 3})).is_err());
 /// # Ok::<(), palisade::DefinitionError>(())
 /// ```
@@ -184,8 +184,8 @@ impl Definition {
         }
     }
 
-    /// Notes that the tool may reach servers beyond this machine, whatever its class: it does not run
-    /// in a sandbox of this library, such as the tool of an MCP server.
+    /// Notes that the tool may reach servers beyond this machine, whatever its class: it does not
+    /// run in a sandbox of this library, such as the tool of an MCP server.
     #[must_use]
     pub fn with_open_world(self) -> Self {
         self.change(|parts| parts.requests = Requests::Granted)

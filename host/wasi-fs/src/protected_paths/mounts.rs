@@ -38,9 +38,9 @@ impl<'a> Mounts<'a> {
         self.table.as_ref().is_none_or(|table| table.below(self.root).next().is_some())
     }
 
-    /// Returns true if the workspace shows the file at this path, which has no symbolic links: it lies
-    /// beneath the workspace, or in a directory that is mounted as the workspace or beneath it. If
-    /// the system cannot tell its mounts, the path decides alone.
+    /// Returns true if the workspace shows the file at this path, which has no symbolic links: it
+    /// lies beneath the workspace, or in a directory that is mounted as the workspace or beneath
+    /// it. If the system cannot tell its mounts, the path decides alone.
     pub fn show(&self, path: &Path) -> bool {
         let is_mounted = |table: &Table| table.show(self.root, path);
         path.starts_with(self.root) || self.table.as_ref().is_some_and(is_mounted)
@@ -129,8 +129,8 @@ impl Table {
         Some((mount, mount.source.join(rest)))
     }
 
-    /// Returns true if a mount that the directory `root` is on, or that is below it, shows this path
-    /// in the directory.
+    /// Returns true if a mount that the directory `root` is on, or that is below it, shows this
+    /// path in the directory.
     fn show(&self, root: &Path, path: &Path) -> bool {
         let Some((on, within)) = self.lookup(path) else { return false };
         let below = self.below(root).map(|mount| (mount, mount.source.clone()));

@@ -1,5 +1,5 @@
-//! What a running guest tells the future around it: its ticks, whether it polls for its cancellation,
-//! and the calls that it makes of other tools.
+//! The signals of a running guest for the future around it: its ticks, whether it polls for its
+//! cancellation, and the calls that it makes of other tools.
 
 use crate::execution::BoxFuture;
 use std::fmt;
@@ -19,8 +19,8 @@ pub(crate) struct GuestSignals {
     ticks: AtomicU64,
     /// True while the guest waits for calls that it makes of other tools.
     makes_calls: AtomicBool,
-    /// Those calls. The future around the guest polls them beside it: the guests of these calls need
-    /// turns, and the guest that makes them holds none while it waits.
+    /// Those calls. The future around the guest polls them beside it: the guests of these calls
+    /// need turns, and the guest that makes them holds none while it waits.
     calls: Mutex<Option<BoxFuture<'static, ()>>>,
 }
 

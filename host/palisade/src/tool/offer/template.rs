@@ -46,8 +46,8 @@ impl Pattern {
         self.0.len()
     }
 
-    /// Returns true if both templates may expand to one URI: their texts at the beginning and at the
-    /// end agree, and they have the same delimiters, which no variable has.
+    /// Returns true if both templates may expand to one URI: their texts at the beginning and at
+    /// the end agree, and they have the same delimiters, which no variable has.
     pub(super) fn may_meet(&self, other: &Self) -> bool {
         let (begin, other_begin) = (text_of(self.0.first()), text_of(other.0.first()));
         let (end, other_end) = (text_of(self.0.last()), text_of(other.0.last()));
