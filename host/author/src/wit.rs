@@ -73,7 +73,7 @@ fn parsed_docs(path: &Path) -> Result<Docs, WitError> {
     let dependencies = reader.dependencies(&path.join(DEPS))?;
     let mut resolve = Resolve::default();
     resolve.push_groups(main, dependencies).map_err(|error| invalid(path, &error))?;
-    Ok(walk::docs(&resolve))
+    walk::docs(&resolve).map_err(|error| invalid(path, &error))
 }
 
 fn invalid(path: &Path, error: &impl ToString) -> WitError {
@@ -271,6 +271,20 @@ mod tests {
         }
         let directory = package(&[("a.wit", &text)]);
         let _ = docs(directory.path());
+    }
+
+    #[test]
+    fn functions_and_types_that_multiply_each_other_are_refused() {
+        let written = |functions: usize| {
+            let fields: String = (0..500).map(|at| format!("/** about it */ a{at}: u8,")).collect();
+            let functions: String =
+                (0..functions).map(|at| format!("g{at}: func(r: r);")).collect();
+            let interface = format!("interface i {{ record r {{ {fields} }} {functions} }}");
+            package(&[("a.wit", &format!("package a:b; {interface}"))])
+        };
+        assert!(docs(written(1_000).path()).is_ok());
+        let refused = docs(written(20_000).path()).unwrap_err().to_string();
+        assert!(refused.contains("exceed 32 MiB"), "{refused}");
     }
 
     #[test]
