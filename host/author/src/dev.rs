@@ -9,6 +9,10 @@ use std::time::Duration;
 /// The interval between two looks at the files. A look at a project takes some milliseconds.
 const POLL: Duration = Duration::from_millis(200);
 
+/// The most looks for a change that follows another. A file that grows all the time, such as a log,
+/// delays a build by two seconds.
+const LOOKS: usize = 10;
+
 /// The part of a project that has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
@@ -37,7 +41,7 @@ impl Watch {
     }
 
     /// Waits for a change since the last one, also one that came meanwhile, and until no more
-    /// follow. `pause` waits between two looks.
+    /// follow, for at most two seconds. `pause` waits between two looks.
     ///
     /// # Errors
     ///
@@ -47,7 +51,9 @@ impl Watch {
             let mut now = Snapshot::of(&self.project)?;
             if let Some(differs) = self.seen.difference(&now) {
                 // Editors write in several steps.
-                while std::mem::replace(&mut self.seen, now) != self.seen {
+                let mut looks = 0..LOOKS;
+                while std::mem::replace(&mut self.seen, now) != self.seen && looks.next().is_some()
+                {
                     pause(POLL);
                     now = Snapshot::of(&self.project)?;
                 }

@@ -93,3 +93,11 @@ fn removed_source_is_a_change() {
     let change = watch.wait(|_| drop(fs::remove_file(&file))).unwrap();
     assert_eq!(change, source("src/lib.rs"));
 }
+
+#[test]
+fn file_that_grows_all_the_time_delays_a_build_by_two_seconds() {
+    let project = project();
+    let mut watch = Watch::begin(project.path()).unwrap();
+    let (change, pauses) = wait(&mut watch, &project, &["notes.log"; 19]);
+    assert_eq!((change, pauses), (source("notes.log"), 1 + LOOKS));
+}
