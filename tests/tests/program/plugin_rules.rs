@@ -299,16 +299,18 @@ fn rule_for_one_plugin_is_not_suggested_to_a_namesake() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn similarly_displayed_names_match_no_rule() {
+fn file_whose_name_can_be_taken_for_another_is_no_plugin() {
     use std::os::unix::ffi::OsStrExt as _;
     let world = World::new();
     let made = installed(&world, "made", &["csv_chart"]);
-    for name in [b"a\xff.wasm", b"a\xfe.wasm"] {
+    for name in [&b"a\xff.wasm"[..], b"a\xfe.wasm", b"files .wasm", "\u{441}harts.wasm".as_bytes()]
+    {
         std::fs::copy(&made, world.plugins().join(std::ffi::OsStr::from_bytes(name))).unwrap();
     }
     std::fs::remove_file(&made).unwrap();
     user_file(&world, "[confirm.tools]\n\"a\u{fffd}/csv_chart\" = \"auto\"");
-    call(&world, &[], 4).stderr_contains(&["several files bear the plugin's name"]);
+    let ran = call(&world, &[], 3);
+    assert_eq!(ran.stderr.matches("rename the file").count(), 4, "{ran:?}");
 }
 
 #[test]

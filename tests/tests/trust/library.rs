@@ -1,7 +1,8 @@
 //! Promises to programs that embed the host with approvals.
 
 use crate::{approve, host, host_with, lock, plugin};
-use palisade::plugins::{Cause, PluginApproval};
+use palisade::CacheMode;
+use palisade::plugins::{Cause, Compiling, PluginApproval, Shipped};
 use palisade::policy::{Mode, Policy};
 use palisade::registry::Source;
 use palisade_tests::wat::Told;
@@ -28,6 +29,25 @@ fn unapproved_plugin_describes_itself_and_offers_nothing() {
     assert!(host.plugins().is_empty() && host.registry().is_empty());
     assert_eq!(host.rejected()[0].cause, Cause::NotApproved);
     assert_eq!(locked(&world).state(unapproved), State::New { same_as: None });
+}
+
+/// The name of a file is no word that a person has approved.
+#[test]
+fn name_of_an_unapproved_file_that_compiles_is_not_for_models() {
+    let world = World::new();
+    world.install("git", &plugin("look").build());
+    let names = || {
+        let locked = std::sync::Arc::new(locked(&world));
+        let builder = palisade::Host::builder().workspace(world.root()).approvals(locked);
+        let builder = builder.shipped(Shipped::LeftOut).cache(CacheMode::Off);
+        let host = builder.plugins(world.plugins()).build_from_cache().unwrap();
+        let compiling = host.compiling();
+        assert_eq!(compiling[0].plugin, "git", "the operator sees it");
+        compiling.into_iter().filter_map(Compiling::approved_name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(), [""; 0]);
+    approve(&world);
+    assert_eq!(names(), ["git"]);
 }
 
 #[test]

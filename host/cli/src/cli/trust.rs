@@ -70,9 +70,11 @@ pub(super) fn is_revoked(common: &Common, name: &str, digest: Digest) -> bool {
     lock.judge_bytes(of, digest).is_revoked() && !approved(common).contains(&digest)
 }
 
-/// Returns true if settings, rules and grants under this name would mean something else.
+/// Returns true if settings, rules and grants under this name would mean something else, or would
+/// to a person who overlooks a capital letter.
 pub(super) fn is_taken(name: &str) -> bool {
-    shipped_tools(name).is_some() || matches!(name, NATIVE | "builtin" | "directories" | "keys")
+    let name = name.to_ascii_lowercase();
+    shipped_tools(&name).is_some() || matches!(&*name, NATIVE | "builtin" | "directories" | "keys")
 }
 
 /// Returns the approvals without an exception, for subcommands that look at them.

@@ -11,6 +11,7 @@ use crate::telemetry::operation::Operation;
 use palisade::Host;
 use palisade::Session;
 use palisade::internal::{answer_turns, exhaustion_error, is_short, offload};
+use palisade::plugins::Compiling;
 use palisade::registry::Registered;
 use palisade::sandbox::limits;
 use palisade::tool::budget::Exhausted;
@@ -132,7 +133,7 @@ fn unknown_tool(host: &Host, session: &Session, name: &str) -> ErrorData {
     let visible = host.definitions(session);
     let nearest = nearest_names(name, visible.iter().map(|tool| tool.name().as_str()));
     let compiling: Vec<String> =
-        host.compiling().into_iter().map(|compiling| compiling.plugin).collect();
+        host.compiling().into_iter().filter_map(Compiling::approved_name).collect();
     let data = match compiling.is_empty() {
         true => json!({"nearest": nearest}),
         false => json!({"nearest": nearest, "compiling": compiling}),

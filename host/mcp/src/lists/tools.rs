@@ -12,6 +12,7 @@ use palisade::Host;
 use palisade::Session;
 use palisade::formats::{Format, Strictness, export};
 use palisade::internal::{Owed, answer_turns, offload};
+use palisade::plugins::Compiling;
 use palisade::registry::Registered;
 use palisade::tool::json::footprint;
 use rmcp::model::{ErrorData, ListToolsResult, MetaObject, Tool};
@@ -21,11 +22,11 @@ use std::sync::Arc;
 /// The metadata key of the plugins whose tools are missing from a list.
 const COMPILING: &str = "dev.palisade/compiling";
 
-/// Builds the list result, naming the plugins that are still being compiled.
+/// Builds the list result, naming the approved plugins that are still being compiled.
 pub(crate) fn list_result(host: &Host, tools: Vec<Tool>) -> ListToolsResult {
     let mut listed = ListToolsResult::with_all_items(tools);
     let compiling: Vec<String> =
-        host.compiling().into_iter().map(|compiling| compiling.plugin).collect();
+        host.compiling().into_iter().filter_map(Compiling::approved_name).collect();
     if !compiling.is_empty() {
         let mut meta = MetaObject::default();
         meta.insert(COMPILING.to_owned(), json!(compiling));

@@ -5,6 +5,7 @@ mod error;
 
 pub(super) use error::{CandidateError, Lacks};
 
+use super::file_name::{LONGEST_NAME, check_name, name_of_file};
 use crate::execution::account::DescriptionTerms;
 use crate::sandbox::{
     ByteSource, Cache, Freshness, Identity, PastCompilation, Prepared, Sandbox, Trust, World,
@@ -18,22 +19,6 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
-
-/// Returns the name of the plugin in a file: the file's name without `.wasm`, and without the
-/// digest of an installed plugin, as in `NAME@DIGEST.wasm` with 64 hexadecimal digits. With the
-/// digest in its name, a new version never has the file of the old one.
-#[must_use]
-pub fn name_of_file(path: &Path) -> String {
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let is_digest = |text: &str| {
-        text.len() == 64
-            && text.bytes().all(|it| it.is_ascii_digit() || (b'a'..=b'f').contains(&it))
-    };
-    match stem.rsplit_once('@') {
-        Some((name, digest)) if !name.is_empty() && is_digest(digest) => name.to_owned(),
-        _ => stem.into_owned(),
-    }
-}
 
 /// A potential plugin.
 #[derive(Clone)]
@@ -105,7 +90,7 @@ impl Candidate {
     pub(super) fn name(&self) -> String {
         match self {
             Self::Shipped(plugin) => plugin.name.to_owned(),
-            Self::File(path, _) => elided(&name_of_file(path), 128),
+            Self::File(path, _) => elided(&name_of_file(path), LONGEST_NAME),
         }
     }
 
@@ -266,6 +251,7 @@ impl Candidate {
         match self {
             Self::Shipped(plugin) => Ok(Opened::Shipped(plugin)),
             Self::File(path, _) => {
+                check_name(&name_of_file(path))?;
                 let file =
                     open_regular(path, LastLink::Follow).map_err(|error| unreadable(&error))?;
                 Ok(Opened::File { file, path })
@@ -338,16 +324,6 @@ fn unreadable(error: &io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn name_ends_before_a_whole_digest_alone() {
-        let digest = Digest::of(b"plugin").hex();
-        let name = |file: String| name_of_file(Path::new(&file));
-        assert_eq!(name(format!("/p/a@b@{digest}.wasm")), "a@b");
-        for stem in ["git@1.2", "git@", &format!("@{digest}"), &format!("git@{}", &digest[1..])] {
-            assert_eq!(name(format!("{stem}.wasm")), *stem);
-        }
-    }
 
     #[test]
     fn digest_is_reused_only_for_an_unchanged_settled_file() {

@@ -13,6 +13,29 @@ pub struct Compiling {
     pub plugin: String,
     /// The plugin's file in printable form.
     pub file: String,
+    /// Whether its bytes are approved, and so whether its tools may be offered.
+    pub approval: BytesApproval,
+}
+
+impl Compiling {
+    /// Returns the name for a model, which gets the names of approved plugins only.
+    #[must_use]
+    pub fn approved_name(self) -> Option<String> {
+        match self.approval {
+            BytesApproval::Approved => Some(self.plugin),
+            BytesApproval::Missing => None,
+        }
+    }
+}
+
+/// The approval of the bytes of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BytesApproval {
+    /// They are approved, or need no approval.
+    Approved,
+    /// They are not approved. The name of the file is no word that a person has approved, so it
+    /// does not reach a model.
+    Missing,
 }
 
 /// The result of loading.

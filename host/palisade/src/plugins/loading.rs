@@ -106,13 +106,14 @@ impl Loading {
         self.0.compiling()
     }
 
-    /// Returns a function for the names of the compiling plugins. It holds a weak reference.
+    /// Returns a function for the names of the compiling plugins that are approved. It holds a weak
+    /// reference.
     pub(crate) fn names_of_compiling(&self) -> impl Fn() -> Vec<String> + Send + Sync + 'static {
         let work = Arc::downgrade(&self.0);
         move || {
             let work = work.upgrade().filter(|work| work.progress.borrow().goes_on);
             work.map_or_else(Vec::new, |work| {
-                work.compiling().into_iter().map(|compiling| compiling.plugin).collect()
+                work.compiling().into_iter().filter_map(Compiling::approved_name).collect()
             })
         }
     }

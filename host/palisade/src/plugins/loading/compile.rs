@@ -3,8 +3,9 @@
 
 use super::cores;
 use super::work::{Outcome, Work, catch_panic, lock};
+use crate::execution::account::DescriptionPart;
 use crate::plugins::candidate::{CacheLookup, Candidate, CandidateError, Effort};
-use crate::plugins::loaded::Compiling;
+use crate::plugins::loaded::{BytesApproval, Compiling};
 use crate::plugins::observer::LoadStep;
 use crate::sandbox::Prepared;
 use std::collections::{BTreeMap, HashSet};
@@ -28,7 +29,13 @@ impl Work {
         let uncompiled: Mutex<Vec<(bool, Effort, usize)>> = Mutex::default();
         let known: Mutex<BTreeMap<usize, (Outcome, Code)>> = Mutex::default();
         self.each(&all, |index, candidate| {
-            let check = |digest| self.task.description_terms(candidate, digest, None);
+            let check = |digest| {
+                let terms = self.task.description_terms(candidate, digest, None)?;
+                if terms.part == DescriptionPart::Approved {
+                    lock(&self.approved).insert(index);
+                }
+                Ok(terms)
+            };
             let queue = |effort| lock(&uncompiled).push((!candidate.is_shipped(), effort, index));
             let decision = match catch_panic(|| candidate.look_up(&self.task.sandbox, &check)) {
                 Ok(CacheLookup::ToCompile(effort)) => return queue(effort),
@@ -68,8 +75,15 @@ impl Work {
         let decided = lock(&self.decided);
         let left =
             self.candidates.iter().enumerate().filter(|(index, _)| !decided.contains_key(index));
-        left.map(|(_, candidate)| Compiling { plugin: candidate.name(), file: candidate.file() })
-            .collect()
+        left.map(|(index, candidate)| self.compiling_file(index, candidate)).collect()
+    }
+
+    pub(super) fn compiling_file(&self, index: usize, candidate: &Candidate) -> Compiling {
+        let approval = match lock(&self.approved).contains(&index) {
+            true => BytesApproval::Approved,
+            false => BytesApproval::Missing,
+        };
+        Compiling { plugin: candidate.name(), file: candidate.file(), approval }
     }
 
     /// Compiles the remaining candidates.

@@ -43,12 +43,10 @@ impl Work {
             return Vec::new();
         };
         let before = uncompiled.into_iter().filter(|index| *index < owner);
-        let candidates = before.filter_map(|index| self.candidates.get(index));
+        let candidates = before.filter_map(|index| Some((index, self.candidates.get(index)?)));
         let may_have = candidates
-            .filter(|candidate| self.may_have(candidate, tool) && !self.is_refused(candidate));
-        may_have
-            .map(|candidate| Compiling { plugin: candidate.name(), file: candidate.file() })
-            .collect()
+            .filter(|(_, candidate)| self.may_have(candidate, tool) && !self.is_refused(candidate));
+        may_have.map(|(index, candidate)| self.compiling_file(index, candidate)).collect()
     }
 
     /// Returns the predicate for the candidates that are wanted now.

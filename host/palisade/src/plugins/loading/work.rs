@@ -136,6 +136,8 @@ pub(super) struct Work {
     /// The candidates without code, in compilation order. Those with an embedded description are
     /// decided already.
     pub(super) uncompiled: Mutex<Vec<usize>>,
+    /// The candidates whose bytes were approved at the start.
+    pub(super) approved: Mutex<HashSet<usize>>,
     /// The candidates in `uncompiled` that go last.
     pub(super) last: Mutex<HashSet<usize>>,
     pub(super) decided: Mutex<BTreeMap<usize, Slot>>,
@@ -171,6 +173,7 @@ impl Work {
             candidates,
             empty,
             uncompiled: Mutex::default(),
+            approved: Mutex::default(),
             last: Mutex::default(),
             decided: Mutex::default(),
             settling: Mutex::default(),
