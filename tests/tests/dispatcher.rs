@@ -10,6 +10,8 @@ mod cancellation;
 mod confirmation;
 #[path = "dispatcher/gate.rs"]
 mod dispatcher_gate;
+#[path = "dispatcher/displayed.rs"]
+mod displayed;
 #[path = "dispatcher/embedder.rs"]
 mod embedder;
 #[path = "dispatcher/events.rs"]

@@ -2,12 +2,14 @@
 //! how to ask.
 
 pub(crate) mod call_confirmer;
+mod displayed_files;
 mod first_of;
 mod queue;
 mod request;
 
 pub(crate) use call_confirmer::{AnswerTime, CallAnswer, CallConfirmer, ask_both};
 
+pub use displayed_files::DisplayedFiles;
 pub use first_of::FirstOf;
 pub use queue::{AnswerRefused, ConfirmationQueue};
 pub use request::{Answer, CallingTool, ConfirmationRequest, RequestId, Resolution};

@@ -2,6 +2,7 @@
 
 pub(crate) mod advice;
 mod commands;
+mod file_state;
 mod files;
 mod names;
 pub(crate) mod private;
@@ -11,6 +12,7 @@ mod subdirectory;
 mod tests;
 
 pub use commands::Commands;
+pub use file_state::FileState;
 pub(crate) use files::is_temporary;
 pub use files::{FileError, MAX_ENTRIES, MAX_FILE_BYTES, WorkspaceFiles};
 use palisade_wasi_fs::Mount;
@@ -161,6 +163,11 @@ impl Workspace {
     /// Returns true if a regular file has several hard links.
     pub(crate) fn has_several_links(&self, path: &str) -> bool {
         self.dir.symlink_metadata(path).is_ok_and(|file| file.is_file() && file.nlink() > 1)
+    }
+
+    /// Returns the state of the file at a real place; of a link, its own.
+    pub(crate) fn state_of(&self, place: &str) -> FileState {
+        self.dir.symlink_metadata(place).map_or(FileState::MISSING, |file| FileState::of(&file))
     }
 
     /// Returns the file API of the workspace, for reading and writing. A tool uses

@@ -1,4 +1,4 @@
-//! What a program that embeds the library may rely on: its host's rules bind every session, names
+//! The promises to a program that embeds the library: its host's rules bind every session, names
 //! with a plugin count, streams end, outputs of its own tools are checked, and an error names its
 //! cause.
 

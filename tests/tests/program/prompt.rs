@@ -65,6 +65,20 @@ fn question_shows_the_difference_that_the_call_would_make() {
 }
 
 #[test]
+fn difference_that_is_out_of_date_is_not_made() {
+    let world = World::new();
+    world.file("made.txt", "before");
+    let mut terminal = Terminal::new();
+    let child = terminal.start(&world, &["call", "write_file", WRITE]);
+    terminal.shows(QUESTION);
+    world.file("made.txt", "edited by its owner");
+    terminal.types("y\n");
+    let ran = finish(child).exits_with(4);
+    assert!(ran.stderr.contains("`made.txt` has changed since the user was shown"), "{ran:?}");
+    assert_eq!(world.read("made.txt").as_deref(), Some("edited by its owner"));
+}
+
+#[test]
 fn only_a_clear_yes_is_a_yes() {
     for keys in ["y\n", "Y\n", "yes\n", " YES \n"] {
         let world = World::new();

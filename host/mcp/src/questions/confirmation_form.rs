@@ -123,7 +123,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
     use super::*;
-    use palisade::confirm::RequestId;
+    use palisade::confirm::{DisplayedFiles, RequestId};
     use palisade::{CallId, SideEffects, tool::Digest};
     use std::time::{Duration, SystemTime};
 
@@ -140,6 +140,7 @@ mod tests {
             input: None,
             input_bytes: 2,
             projected_modifications: (0..paths).map(|number| format!("p{number}")).collect(),
+            displayed: DisplayedFiles::default(),
             plugin: None,
             digest: None,
             grants: Vec::new(),

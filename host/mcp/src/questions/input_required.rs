@@ -59,7 +59,7 @@ pub(crate) struct Subject {
     pub(crate) code: Option<Digest>,
     /// The name of the plugin.
     pub(crate) plugin: String,
-    /// Who may answer the host's question.
+    /// The parties that may answer the host's question.
     pub(crate) confirmed_by: ConfirmedBy,
     /// The places for programs that wait, for a tool that calls others.
     pub(crate) programs: Option<ProgramPlaces>,

@@ -1,5 +1,6 @@
 //! A confirmation request and its possible outcomes.
 
+use super::DisplayedFiles;
 use crate::tool::text::elided;
 use crate::tool::{CallId, Digest, SideEffects};
 use std::fmt;
@@ -55,7 +56,7 @@ pub struct ConfirmationRequest {
     /// The tool's class.
     pub side_effects: SideEffects,
     /// The running tool that makes the call, or `None` if the caller makes it.
-    pub called_by: Option<CallingTool>,
+    pub called_by: Option<Box<CallingTool>>,
     /// The input, escaped and shortened in the middle.
     pub input_summary: String,
     /// The whole input as canonical JSON text, so that a confirmer can show what would change.
@@ -67,6 +68,8 @@ pub struct ConfirmationRequest {
     /// link, the file that it leads to. They do not bound the call: a link can be changed
     /// meanwhile, and a tool of class `write` can change files that its input does not name.
     pub projected_modifications: Vec<String>,
+    /// The files among them whose contents a confirmer displays, recorded as it reads them.
+    pub displayed: DisplayedFiles,
     /// The name of the plugin or the server, such as `mcp/git`, or `None` for a native tool.
     pub plugin: Option<String>,
     /// The plugin's digest, or `None` for a tool of no plugin.

@@ -22,6 +22,7 @@ fn question(id: &str) -> ConfirmationRequest {
         input: None,
         input_bytes: 2,
         projected_modifications: Vec::new(),
+        displayed: DisplayedFiles::default(),
         plugin: None,
         digest: None,
         grants: Vec::new(),

@@ -1,14 +1,18 @@
 //! The approval of a call: the policy's decision, and the user's where the policy asks.
 
+mod displayed_changes;
 pub(super) mod paths;
 pub(crate) mod question;
 mod summary;
 
+use self::displayed_changes::DisplayedChanges;
+use self::question::Answered;
 use super::errors::not_approved;
 use super::pipeline::Pipeline;
 use super::requester::AnswerScope;
 use crate::confirm::Answer;
 use crate::execution::ValidInput;
+use crate::execution::account::Account;
 use crate::execution::blocking::run_blocking;
 use crate::execution::offload::exhaustion_error;
 use crate::policy::{Decision, Mode, Rule};
@@ -24,6 +28,7 @@ pub(super) struct Approval {
     tool: Arc<Registered>,
     input: ValidInput,
     expiry: Option<Expiry>,
+    displayed: DisplayedChanges,
 }
 
 /// The expiry of an answer: it applies as long as its request would have been open.
@@ -33,6 +38,11 @@ struct Expiry {
 }
 
 impl Approval {
+    /// The permission of a rule, or of an earlier answer.
+    fn unasked(tool: Arc<Registered>, input: ValidInput) -> Self {
+        Self { tool, input, expiry: None, displayed: DisplayedChanges::default() }
+    }
+
     /// Returns an error if the answer expired while the approved call waited in a queue.
     pub(super) fn check_expiry(&self) -> Result<(), ErrorKind> {
         match &self.expiry {
@@ -40,6 +50,18 @@ impl Approval {
                 Err(ErrorKind::ConfirmationTimeout { after: expiry.after })
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Returns an error if a file has changed whose change the user was shown.
+    pub(super) async fn check_displayed(
+        &self,
+        pipeline: &Pipeline<'_>,
+        account: &Account,
+    ) -> Result<(), ErrorKind> {
+        match self.displayed.is_empty() {
+            true => Ok(()),
+            false => Box::pin(self.displayed.check(pipeline, account)).await,
         }
     }
 
@@ -84,13 +106,13 @@ pub(super) async fn approve(
     }
     let tool = pipeline.tool.clone();
     let decision = pipeline.dispatcher.floor.rule(pipeline.session, &tool).decision;
-    let (input, expiry) = match decision.mode {
-        Mode::Auto => (input, None),
+    let approval = match decision.mode {
+        Mode::Auto => Approval::unasked(tool, input),
         Mode::Deny => return Err(denied(&tool, decision.rule)),
         Mode::Prompt | Mode::PromptOnce => Box::pin(confirm(pipeline, decision, input)).await?,
     };
     pipeline.pass_turn_to_ask();
-    Ok(Approval { tool, input, expiry })
+    Ok(approval)
 }
 
 /// Asks the user. An *always* applies to the tool from then on, and so does an allow under
@@ -99,29 +121,28 @@ async fn confirm(
     pipeline: &Pipeline<'_>,
     decision: Decision,
     input: ValidInput,
-) -> Result<(ValidInput, Option<Expiry>), ErrorKind> {
+) -> Result<Approval, ErrorKind> {
     let standing = match pipeline.requester.answer_scope {
         AnswerScope::Session => Some(allowance(&pipeline.tool)),
         AnswerScope::Call => None,
     };
     if standing.as_ref().is_some_and(|standing| pipeline.session.allows(standing)) {
-        return Ok((input, None));
+        return Ok(Approval::unasked(pipeline.tool.clone(), input));
     }
     let after = pipeline.dispatcher.confirmation_timeout;
     let at = Instant::now() + after;
-    let (input, answer) =
+    let Answered { input, answer, displayed } =
         question::ask(pipeline, input, standing.as_ref(), decision, after).await?;
     if matches!(answer, Answer::Allow | Answer::Always) {
         check_not_revoked(pipeline).await?;
     }
-    match answer {
-        Answer::Deny => Err(ErrorKind::UserDenied),
-        Answer::None => Err(ErrorKind::NoAnswer),
-        answer if standing.is_some() && question::is_lasting(answer, decision.mode) => {
-            Ok((input, None))
-        }
-        Answer::Always | Answer::Allow => Ok((input, Some(Expiry { at, after }))),
-    }
+    let expiry = match answer {
+        Answer::Deny => return Err(ErrorKind::UserDenied),
+        Answer::None => return Err(ErrorKind::NoAnswer),
+        answer if standing.is_some() && question::is_lasting(answer, decision.mode) => None,
+        Answer::Always | Answer::Allow => Some(Expiry { at, after }),
+    };
+    Ok(Approval { tool: pipeline.tool.clone(), input, expiry, displayed })
 }
 
 /// Refuses a call whose plugin was revoked while it waited, for an answer or for a slot.

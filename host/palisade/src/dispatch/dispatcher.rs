@@ -38,7 +38,7 @@ pub(crate) struct Dispatcher {
     /// Asks again for the approval of a plugin's bytes, if the host has approvals.
     pub(crate) revoked_since: Option<Arc<AskAgain>>,
     pub(crate) confirmer: Arc<dyn Confirmer>,
-    /// What binds the sessions that this host has not begun.
+    /// The policy and the tools that bind the sessions that this host has not begun.
     pub(crate) floor: Arc<Floor>,
     pub(crate) events: Events,
     pub(crate) recorder: Option<Arc<dyn CallRecorder>>,

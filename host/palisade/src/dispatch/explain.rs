@@ -114,7 +114,9 @@ impl Dispatcher {
                     Ok(()) => paths::projected_changes(&tool, &input, &workspace, own),
                     Err(refused) => Ok(Err(refused)),
                 };
-                judge().map_err(|why| budget.exhausted(why, definition.side_effects()))?
+                let class = definition.side_effects();
+                let changes = judge().map_err(|why| budget.exhausted(why, class))??;
+                Ok(changes.into_iter().map(|change| change.place).collect())
             }
         };
         match self.threads_for_paths(tool) {

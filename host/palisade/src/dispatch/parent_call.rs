@@ -12,12 +12,12 @@ use std::sync::Arc;
 pub(super) struct ParentCall {
     /// The call, as events and questions name it.
     pub(super) caller: CallingTool,
-    /// What stops the call.
+    /// The signals that stop the call.
     pub(super) stops: Arc<Stops>,
     /// The clock of the call, which stands still while a question is open.
     pub(super) clock: Arc<CallClock>,
     /// The account of the call.
     pub(super) account: Account,
-    /// What all calls that it makes share.
+    /// The state that all calls that it makes share.
     pub(super) nesting: Nesting,
 }

@@ -37,7 +37,7 @@ pub(super) struct Pipeline<'a> {
     pub(super) shares: Option<Arc<OwnerShares>>,
 }
 
-/// What a call shares with the other calls of its message, if it is part of one.
+/// The state that a call shares with the other calls of its message, if it is part of one.
 #[derive(Clone, Copy, Default)]
 pub(super) struct InMessage<'a> {
     /// The slots of the message's concurrent calls.

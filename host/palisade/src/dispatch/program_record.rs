@@ -17,7 +17,7 @@ const RESULT: usize = 1 << 10;
 #[derive(Debug, Default)]
 pub struct ProgramRecord {
     calls: Mutex<Calls>,
-    /// What the calls of all runs may do to files.
+    /// The file quotas that the calls of all runs share.
     quotas: OnceLock<Arc<SharedQuotas>>,
     /// The memory of the results, which outlives the call.
     account: OnceLock<Account>,

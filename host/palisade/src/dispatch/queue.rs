@@ -54,8 +54,8 @@ pub(super) async fn admit<'a>(
     Ok(permits)
 }
 
-/// Returns the slots that a call takes. One that another call makes takes none of the session,
-/// since the other one holds it.
+/// Returns the slots that a call takes. A call that another call makes takes none of the session,
+/// since the other call holds it.
 fn slots(pipeline: &Pipeline<'_>) -> Slots {
     match pipeline.requester.parent {
         Some(_) => Slots::Tool,

@@ -88,6 +88,7 @@ impl Pipeline<'_> {
             let permits = queue::admit(self, spent.waiting).await?;
             self.check_time_of_parent()?;
             approval.check_expiry()?;
+            approval.check_displayed(self, &account).await?;
             self.hide_late_paths(&account).await?;
             if let Some(recorder) = &self.dispatcher.recorder {
                 self.record_start(&**recorder, &approval).await?;

@@ -19,7 +19,7 @@ pub(super) struct Stops {
     caller: CancellationToken,
     /// True once the message of the call is ended.
     message: Option<Arc<AtomicBool>>,
-    /// What stops the call that makes this one.
+    /// The signals that stop the call that makes this one.
     parent: Option<Arc<Self>>,
 }
 

@@ -80,7 +80,7 @@ fn details<M: SerializeMap>(event: &Event, line: &mut M) -> Result<(), M::Error>
         }
         Event::ConfirmationRequested(_, request) => {
             line.serialize_entry("request_id", request.id.as_str())?;
-            if let Some(CallingTool { tool, place, .. }) = &request.called_by {
+            if let Some(CallingTool { tool, place, .. }) = request.called_by.as_deref() {
                 line.serialize_entry("called_by", tool)?;
                 given(line, "place", place.as_ref())?;
             }
@@ -132,7 +132,7 @@ fn given<M: SerializeMap, T: Serialize>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::confirm::{ConfirmationRequest, RequestId, Resolution};
+    use crate::confirm::{ConfirmationRequest, DisplayedFiles, RequestId, Resolution};
     use crate::events::{Completion, Effects, Failure, PluginFacts, Subject};
     use crate::execution::{Progress, Severity};
     use crate::tool::{Digest, ErrorClass};
@@ -167,6 +167,7 @@ mod tests {
             input: None,
             input_bytes: 2,
             projected_modifications: vec!["a".into(), "b".into()],
+            displayed: DisplayedFiles::default(),
             plugin: None,
             digest,
             grants: Vec::new(),

@@ -10,11 +10,11 @@ mod tests;
 pub(crate) use atomic::is_temporary;
 pub use error::FileError;
 
-use super::{HardLinks, LastLink, ProtectedPaths, Standing, Workspace};
+use super::{FileState, HardLinks, LastLink, ProtectedPaths, Standing, Workspace};
 use crate::tool::FileAccess;
 use crate::tool::text::elided;
 use atomic::replace;
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, Metadata};
 use open::{open_to_append, open_to_read};
 use place::{Missing, Place, check_destination, listed_place};
 use std::ffi::OsStr;
@@ -89,13 +89,26 @@ impl<'a> WorkspaceFiles<'a> {
     /// [`FileError`] if the path leads out, the file does not exist, is not regular, or is too
     /// large.
     pub fn read_bytes(&self, path: &str) -> Result<Vec<u8>, FileError> {
+        self.read_with_state(path).map(|(bytes, _)| bytes)
+    }
+
+    /// Returns the bytes of a file, at most [`MAX_FILE_BYTES`], and the state of the file before it
+    /// was read.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_bytes`](Self::read_bytes).
+    pub fn read_with_state(&self, path: &str) -> Result<(Vec<u8>, FileState), FileError> {
         self.check_readable_class(path)?;
         let relative = self.resolve(path, LastLink::Follow)?;
         let fail = |error| FileError::io("read", path, error);
         let file = open_to_read((self.workspace.dir(), &self.workspace.rules()), &relative, path)?;
-        let length = file.metadata().map_err(fail)?.len();
+        let metadata = Metadata::from_file(&file).map_err(fail)?;
+        let length = metadata.len();
         fits(path, length)?;
-        read_bounded(file, length).map_err(fail)?.ok_or_else(|| too_large(path, MAX_FILE_BYTES + 1))
+        let bytes = read_bounded(file, length).map_err(fail)?;
+        let bytes = bytes.ok_or_else(|| too_large(path, MAX_FILE_BYTES + 1))?;
+        Ok((bytes, FileState::of(&metadata)))
     }
 
     /// Writes a text to a file, as [`write_bytes`](Self::write_bytes).
@@ -340,7 +353,7 @@ fn read_bounded(file: std::fs::File, expected: u64) -> io::Result<Option<Vec<u8>
     Ok((bytes.len() as u64 <= MAX_FILE_BYTES).then_some(bytes))
 }
 
-fn regular(path: &str, metadata: &cap_std::fs::Metadata) -> Result<(), FileError> {
+fn regular(path: &str, metadata: &Metadata) -> Result<(), FileError> {
     if metadata.is_file() {
         Ok(())
     } else if metadata.is_dir() {

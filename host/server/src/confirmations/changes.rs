@@ -1,12 +1,12 @@
 //! The files that a call would change, with a diff where the input says enough.
 
 use super::unified::{COMPARED, Unified, unified};
-use palisade::confirm::ConfirmationRequest;
+use palisade::confirm::{ConfirmationRequest, DisplayedFiles};
 use palisade::plugins::Plugin;
 use palisade::tool::budget::Budget;
 use palisade::tool::json::{JsonBounds, parse_within};
 use palisade::tool::text::{cut, elided};
-use palisade::workspace::{FileError, Workspace};
+use palisade::workspace::{FileError, FileState, Workspace};
 use palisade::{Host, SideEffects};
 use serde::Serialize;
 use serde_json::Value;
@@ -17,7 +17,7 @@ const FILES: usize = 100;
 /// The longest path that is shown, in bytes.
 const PATH: usize = 4096;
 
-/// What a call would do to a file. Its serialized form is the one of the API.
+/// The change that a call would make to a file. Its serialized form is the one of the API.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct FileChange {
     /// The path: as the input names it, or that of the file behind a link.
@@ -99,7 +99,8 @@ impl Code {
 }
 
 /// Returns the files that the call of a question would change, at most 100, in this workspace of
-/// its session. Only a file that a shipped tool would change has a diff. Blocks while it reads the
+/// its session. Only a file that a shipped tool would change has a diff; its state is recorded in
+/// the request, so that an answer applies to the file as it is displayed. Blocks while it reads the
 /// files.
 #[must_use]
 pub fn file_changes(
@@ -110,7 +111,7 @@ pub fn file_changes(
     changes(
         (request.tool.as_str(), request.side_effects, Code::of(host, request)),
         request.input.as_deref(),
-        &request.projected_modifications,
+        (&request.projected_modifications, &request.displayed),
         workspace,
         &host.limits().account(),
     )
@@ -135,7 +136,7 @@ fn unread(class: SideEffects, projected: &[String], note: &str) -> Vec<FileChang
 fn changes(
     (tool, class, code): (&str, SideEffects, Code),
     input: Option<&str>,
-    projected: &[String],
+    (projected, displayed): (&[String], &DisplayedFiles),
     workspace: Option<&Workspace>,
     budget: &dyn Budget,
 ) -> Vec<FileChange> {
@@ -158,7 +159,7 @@ fn changes(
         // A shipped tool has one path. The projected one is that of the file behind links.
         let path = others.next().map_or(edit.path(), String::as_str);
         files.push(match workspace {
-            Some(workspace) => change(edit, path, workspace),
+            Some(workspace) => change(edit, path, workspace, displayed),
             None => FileChange::unknown(path, "the workspace of the session is not known"),
         });
     }
@@ -168,16 +169,22 @@ fn changes(
     files
 }
 
-fn change(edit: &Edit<'_>, path: &str, workspace: &Workspace) -> FileChange {
+fn change(
+    edit: &Edit<'_>,
+    path: &str,
+    workspace: &Workspace,
+    displayed: &DisplayedFiles,
+) -> FileChange {
     // A link may lead from a harmless name into a protected tree.
     if let Err(error) = workspace.files().check_change(path) {
         return FileChange::unknown(path, error.to_string());
     }
-    let before = match workspace.files().read_bytes(path) {
-        Ok(bytes) => Some(bytes),
-        Err(FileError::NotFound(_)) => None,
+    let (before, state) = match workspace.files().read_with_state(path) {
+        Ok((bytes, state)) => (Some(bytes), state),
+        Err(FileError::NotFound(_)) => (None, FileState::MISSING),
         Err(error) => return FileChange::unknown(path, error.to_string()),
     };
+    displayed.record(path, state);
     let kind = match (edit, &before) {
         (Edit::Delete { .. }, Some(_)) => Change::Delete,
         (Edit::Write { .. }, None) => Change::Create,

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use super::*;
-use palisade::confirm::RequestId;
+use palisade::confirm::{DisplayedFiles, RequestId};
 use palisade::sandbox::limits;
 use palisade::{AskKind, CallId, SideEffects};
 use serde_json::json;
@@ -56,6 +56,7 @@ fn request(code: Option<Digest>) -> ConfirmationRequest {
         input: None,
         input_bytes: 2,
         projected_modifications: Vec::new(),
+        displayed: DisplayedFiles::default(),
         plugin: Some("forms".into()),
         digest: code,
         grants: Vec::new(),

@@ -10,9 +10,17 @@ use crate::tool::{ErrorKind, SideEffects};
 use crate::workspace::{FileError, Forbidden, HardLinks, LastLink, ProtectedPaths, Workspace};
 use std::path::Path;
 
-/// Returns the paths that a call would change: the `workspace-path` arguments of a tool that can
-/// change files, without those that its schema marks as only read. A path over a link is that of
-/// the file behind it, so that a question names the file that changes. It refuses a write to a path
+/// A file that a call would change.
+pub(in crate::dispatch) struct ProjectedChange {
+    /// The path that the input names.
+    pub(super) path: String,
+    /// The file's place, relative to the workspace of the session: a question names the file that
+    /// changes, and not the link that leads to it.
+    pub(in crate::dispatch) place: String,
+}
+
+/// Returns the files that a call would change: the `workspace-path` arguments of a tool that can
+/// change files, without those that its schema marks as only read. It refuses a write to a path
 /// that is protected by name, and a read of a hidden path. Commands are confined by other means. It
 /// looks into the workspace, so it may block.
 pub(in crate::dispatch) fn projected_changes(
@@ -20,7 +28,7 @@ pub(in crate::dispatch) fn projected_changes(
     input: &ValidInput,
     workspace: &Workspace,
     budget: &dyn Budget,
-) -> Result<Result<Vec<String>, ErrorKind>, Exhausted> {
+) -> Result<Result<Vec<ProjectedChange>, ErrorKind>, Exhausted> {
     let mut changes = Vec::new();
     let last = last_link(tool);
     let looked = each_path(tool, input, workspace, budget, |rules, path, access| {
@@ -31,9 +39,10 @@ pub(in crate::dispatch) fn projected_changes(
             if place != path {
                 rules.check(&place, access).map_err(|why| refuse(&place, why))?;
             }
-            let path = workspace.in_whole(place);
-            budget.reserve((path.len() + size_of::<String>()) as u64)?;
-            changes.push(path);
+            let place = workspace.in_whole(place);
+            let length = path.len() + place.len() + size_of::<ProjectedChange>();
+            budget.reserve(length as u64)?;
+            changes.push(ProjectedChange { path: path.to_owned(), place });
         }
         Ok(())
     });
@@ -65,7 +74,7 @@ pub(in crate::dispatch) fn check_places_of_links(
 }
 
 /// Returns whether the tool acts on a link itself, or on the file behind it.
-fn last_link(tool: &Registered) -> LastLink {
+pub(super) fn last_link(tool: &Registered) -> LastLink {
     if tool.definition().keeps_links() { LastLink::Keep } else { LastLink::Follow }
 }
 

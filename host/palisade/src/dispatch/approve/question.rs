@@ -1,10 +1,12 @@
 //! One confirmation request: it is sent, announced, answered once, and its outcome announced. The
 //! call's clock does not run meanwhile.
 
-use super::paths::projected_changes;
+use super::displayed_changes::DisplayedChanges;
+use super::paths::{ProjectedChange, projected_changes};
 use super::summary::summary;
 use crate::confirm::{
-    Answer, CallAnswer, CallConfirmer as _, ConfirmationRequest, RequestId, Resolution, ask_both,
+    Answer, CallAnswer, CallConfirmer as _, ConfirmationRequest, DisplayedFiles, RequestId,
+    Resolution, ask_both,
 };
 use crate::dispatch::errors::confirmer_failed;
 use crate::dispatch::input::{InputBudget, StepBudget};
@@ -33,21 +35,37 @@ pub const MAX_CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60)
 /// The answer of a confirmer to come, or its panic.
 type Asking<'a> = BoxFuture<'a, std::thread::Result<CallAnswer>>;
 
+/// The answer to a confirmation request.
+pub(super) struct Answered {
+    pub(super) input: ValidInput,
+    pub(super) answer: Answer,
+    /// The changes that the answer is about.
+    pub(super) displayed: DisplayedChanges,
+}
+
+impl Answered {
+    /// An *always* given to another request.
+    fn by_another(input: ValidInput) -> Self {
+        Self { input, answer: Answer::Always, displayed: DisplayedChanges::default() }
+    }
+}
+
 /// Asks for confirmation and waits for the first answer: the user's, or an *always* given to
 /// another request. `standing` is the key of remembered answers, if they apply to this caller. A
 /// lasting answer is remembered before the confirmer can display its next request.
-pub(in crate::dispatch) async fn ask(
+pub(super) async fn ask(
     pipeline: &Pipeline<'_>,
     input: ValidInput,
     standing: Option<&Allowance>,
     Decision { mode, rule }: Decision,
     valid_for: Duration,
-) -> Result<(ValidInput, Answer), ErrorKind> {
+) -> Result<Answered, ErrorKind> {
     // An invalid call is refused before the user is bothered.
     let (input, changes) = projected_changes_of_call(pipeline, input).await?;
     // Open requests hold their input, so they count towards the limit on queued calls.
     let _waiting = enter_queue(pipeline.queue())?;
-    let mut request = request(pipeline, &input, changes, valid_for)?;
+    let mut request = request(pipeline, &input, &changes, valid_for)?;
+    let displayed = DisplayedChanges::new(changes, request.displayed.clone());
     let mut input = compact(pipeline, input).await?;
     request.input_bytes = u32::try_from(input.text().len()).unwrap_or(u32::MAX);
     request.input = whole(&mut input);
@@ -60,7 +78,7 @@ pub(in crate::dispatch) async fn ask(
     }
     // An answer to an earlier request may have come meanwhile.
     if standing.is_some_and(|standing| pipeline.session.allows(standing)) {
-        return Ok((input, Answer::Always));
+        return Ok(Answered::by_another(input));
     }
     let confirmer = &*pipeline.dispatcher.confirmer;
     let mut answer: Asking<'_> = Box::pin(catch_panic(async {
@@ -94,8 +112,8 @@ pub(in crate::dispatch) async fn ask(
         return Err(failure);
     }
     match decision {
-        Resolution::Answered(answer) => Ok((input, answer)),
-        Resolution::AllowedMeanwhile => Ok((input, Answer::Always)),
+        Resolution::Answered(answer) => Ok(Answered { input, answer, displayed }),
+        Resolution::AllowedMeanwhile => Ok(Answered::by_another(input)),
         Resolution::TimedOut => Err(ErrorKind::ConfirmationTimeout { after: valid_for }),
         Resolution::Withdrawn => Err(ErrorKind::Cancelled),
         Resolution::Unanswerable | Resolution::Failed => Err(no_confirmer(pipeline, rule)),
@@ -180,7 +198,7 @@ impl Drop for AnnouncedRequest<'_> {
 fn request(
     pipeline: &Pipeline<'_>,
     input: &ValidInput,
-    changes: Vec<String>,
+    changes: &[ProjectedChange],
     valid_for: Duration,
 ) -> Result<ConfirmationRequest, ErrorKind> {
     let definition = pipeline.tool.definition();
@@ -194,11 +212,12 @@ fn request(
         turn_id: subject.turn_id.clone(),
         tool: definition.name().to_string(),
         side_effects: definition.side_effects(),
-        called_by: pipeline.requester.parent.as_ref().map(|parent| parent.caller.clone()),
+        called_by: pipeline.requester.parent.as_ref().map(|parent| parent.caller.clone().into()),
         input_summary: summary(definition, input),
         input: None,
         input_bytes: 0,
-        projected_modifications: changes,
+        projected_modifications: changes.iter().map(|change| change.place.clone()).collect(),
+        displayed: DisplayedFiles::default(),
         plugin: pipeline.tool.origin().plugin().map(str::to_owned),
         digest: pipeline.tool.origin().digest(),
         grants: granted(&pipeline.tool),
@@ -228,7 +247,7 @@ fn whole(input: &mut ValidInput) -> Option<Arc<str>> {
 async fn projected_changes_of_call(
     pipeline: &Pipeline<'_>,
     input: ValidInput,
-) -> Result<(ValidInput, Vec<String>), ErrorKind> {
+) -> Result<(ValidInput, Vec<ProjectedChange>), ErrorKind> {
     let tool = pipeline.tool.clone();
     let workspace = pipeline.workspace().clone();
     let time = pipeline.time;

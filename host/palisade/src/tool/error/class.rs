@@ -283,6 +283,8 @@ pub enum PermissionReason {
     NoConfirmer,
     /// The call needs confirmation and the confirmer panicked.
     ConfirmerFailed,
+    /// A file has changed since the question displayed what the call would do to it.
+    Changed,
     /// The host records calls before they run, and could not record this one.
     NotRecorded,
 }
@@ -301,6 +303,7 @@ impl PermissionReason {
             Self::NotApproved => "not_approved",
             Self::NoConfirmer => "no_confirmer",
             Self::ConfirmerFailed => "confirmer_failed",
+            Self::Changed => "changed",
             Self::NotRecorded => "not_recorded",
         }
     }

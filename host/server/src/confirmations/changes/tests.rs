@@ -14,7 +14,7 @@ fn shown(prepare: impl FnOnce(&std::path::Path), tool: &str, input: &Value) -> F
     let mut files = changes(
         (tool, SideEffects::Write, Code::Shipped),
         Some(&input),
-        &[],
+        (&[], &DisplayedFiles::default()),
         Some(&workspace),
         &Unlimited,
     );
@@ -52,7 +52,9 @@ fn file_behind_a_link_is_named_by_its_own_path() {
     let input = json!({"path": "link/a", "content": "one\n"}).to_string();
     let call = ("write_file", SideEffects::Write, Code::Shipped);
     let projected = ["real/a".to_owned()];
-    let files = changes(call, Some(&input), &projected, Some(&workspace), &Unlimited);
+    let displayed = DisplayedFiles::default();
+    let files = changes(call, Some(&input), (&projected, &displayed), Some(&workspace), &Unlimited);
+    assert_ne!(displayed, DisplayedFiles::default(), "and its state is recorded");
     assert_eq!(files.iter().map(|it| it.path.as_str()).collect::<Vec<_>>(), ["real/a"]);
 }
 
@@ -104,10 +106,8 @@ fn hostile_name_cannot_forge_a_diff() {
 #[test]
 fn tool_that_cannot_change_files_shows_none() {
     let input = json!({"path": "a", "content": "x"}).to_string();
-    assert!(
-        changes(("post", SideEffects::Network, Code::Other), Some(&input), &[], None, &Unlimited)
-            .is_empty()
-    );
+    let (call, none) = (("post", SideEffects::Network, Code::Other), DisplayedFiles::default());
+    assert!(changes(call, Some(&input), (&[], &none), None, &Unlimited).is_empty());
 }
 
 /// Tools accept members beside those of their schema, and another plugin's tool may do anything.
@@ -126,8 +126,10 @@ fn diff_is_shown_only_where_the_code_is_known_to_make_it() {
     ] {
         let projected = ["a".to_owned()];
         let input = input.to_string();
-        let files =
-            changes((tool, class, code), Some(&input), &projected, Some(&workspace), &Unlimited);
+        let (call, displayed) = ((tool, class, code), DisplayedFiles::default());
+        let shown = (&projected[..], &displayed);
+        let files = changes(call, Some(&input), shown, Some(&workspace), &Unlimited);
+        assert_eq!(displayed, DisplayedFiles::default(), "{tool}");
         assert_eq!((files.len(), files[0].change), (1, Change::Unknown), "{tool}");
         assert_eq!(files[0].diff, None, "{tool}");
     }
@@ -140,7 +142,8 @@ fn file_of_the_kernel_is_not_read() {
     for path in ["proc/version", "/proc/self/environ", "proc/self/new"] {
         let input = json!({"path": path, "content": "x"}).to_string();
         let call = ("write_file", SideEffects::Write, Code::Shipped);
-        let files = changes(call, Some(&input), &[], Some(&root), &Unlimited);
+        let none = DisplayedFiles::default();
+        let files = changes(call, Some(&input), (&[], &none), Some(&root), &Unlimited);
         assert_eq!((files[0].change, &files[0].diff), (Change::Unknown, &None), "{path}");
         assert!(files[0].note.as_ref().unwrap().contains("of the kernel"), "{:?}", files[0].note);
     }
