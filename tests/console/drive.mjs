@@ -186,7 +186,7 @@ const SCENARIOS = {
       'the call ends',
     );
     await page.keyboard.press('Escape');
-    // Who comes later learns that there was a question.
+    // A person who comes later learns that there was a question.
     await page.getByText(/^\d+ questions? ended without an answer in the last hour/).waitFor();
     await sound(page, 'now-missed');
     await accessible(page, 'a missed question');

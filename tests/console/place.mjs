@@ -1,5 +1,5 @@
-// What the scenarios in drive.mjs stand on: the options, the browser behind a proxy that can be
-// cut, and the server's API with the browser's own login.
+// The setup of the scenarios in drive.mjs: the options, the browser behind a proxy that can be cut,
+// and the server's API with the browser's own login.
 
 import http from 'node:http';
 import { createRequire } from 'node:module';
@@ -142,7 +142,7 @@ export class Place {
     this.wire.close();
   }
 
-  /** A window of its own. What goes wrong in it is collected. */
+  /** A window of its own. Its errors are collected. */
   async window(more = {}) {
     return this.page(await this.context(more));
   }

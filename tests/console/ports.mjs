@@ -57,7 +57,7 @@ export const ports = (place) => ({
     await page.waitForSelector(ARMED);
     await place.answer(question, 'deny');
     await page.waitForSelector(OVER);
-    // What another server has left under the usual address has no login, and no page key.
+    // The storage of another server under the usual address has no login, and no page key.
     const usual = await place.page(context);
     await usual.goto(options.url);
     await usual.getByText(`palisade console ${options.url}`).waitFor();

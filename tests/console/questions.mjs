@@ -79,7 +79,7 @@ export const questions = (place) => ({
     const third = await place.asked(null, 'drive-third.txt');
     await shows('drive-third.txt');
     await page.waitForSelector(ARMED);
-    // What somebody has put off is not offered again, and an own answer is read first.
+    // A question that somebody has put off is not offered again, and an own answer is read first.
     await page.keyboard.press('Escape');
     const fourth = await place.asked(null, 'drive-fourth.txt');
     await shows('drive-fourth.txt');

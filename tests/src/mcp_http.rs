@@ -200,7 +200,7 @@ pub fn answer(socket: TcpStream) -> Answer {
 ///
 /// # Errors
 ///
-/// What came, if it is not an HTTP response.
+/// The received text, if it is not an HTTP response.
 pub fn try_answer(mut socket: TcpStream) -> Result<Answer, String> {
     let mut bytes = Vec::new();
     // A reset after the response is no error.

@@ -24,8 +24,9 @@ const LIST: &str = "tests/api/requirements.txt";
 const SEED: &str = "21";
 /// The streams of events: they do not end.
 const STREAMS: &str = "/events$";
-/// The check that is left out. What no schema can say, such as the workspaces that a server allows
-/// and the replies of a provider's model, is refused with a problem.
+/// The check that is left out. A request can break a rule that no schema can express, such as the
+/// workspaces that a server allows and the replies of a provider's model. It is refused with a
+/// problem.
 const LEFT_OUT: &str = "positive_data_acceptance";
 
 /// The time until the plugins are compiled, by an unoptimised build on a busy machine.

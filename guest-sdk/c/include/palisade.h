@@ -74,7 +74,7 @@ typedef struct palisade_output palisade_output;
 /* The function of a tool. */
 typedef void (*palisade_run)(const palisade_call *call, palisade_output *out);
 
-/* The definition of a tool. What is left out has its default. */
+/* The definition of a tool. A member that is left out has its default. */
 typedef struct {
     const char *name;          /* ^[a-z][a-z0-9_]{0,63}$ */
     const char *title;         /* a name for people */

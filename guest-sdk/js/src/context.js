@@ -58,7 +58,7 @@ export class Context {
 
   /**
    * True if the caller has cancelled the call. A tool that polls has 25 ms from then on to clean
-   * up. One that never polls is stopped.
+   * up. A tool that never polls is stopped.
    */
   get cancelled() {
     return this.#host.cancelled();
@@ -94,7 +94,7 @@ export class Context {
     return Math.max(0, this.#end - Date.now());
   }
 
-  /** What the caller passes along. The host does not read it. */
+  /** The value that the caller passes along. The host does not read it. */
   get caller() {
     return JSON.parse(this.#call.context || '{}');
   }

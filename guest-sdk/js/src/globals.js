@@ -1,4 +1,4 @@
-/** What packages expect of a JavaScript engine and QuickJS has not. */
+/** The globals that packages expect of a JavaScript engine and QuickJS has not. */
 
 /**
  * Defines what is missing.

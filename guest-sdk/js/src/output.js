@@ -1,4 +1,4 @@
-/** What a tool returns: blocks, outputs, and the conversion of other values to them. */
+/** The values that a tool returns: blocks, outputs, and the conversion of other values to them. */
 
 const MAGIC = [
   [[0x89, 0x50, 0x4e, 0x47], 'image/png'],

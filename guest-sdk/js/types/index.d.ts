@@ -64,7 +64,7 @@ export const t: {
   writePath(description?: string): Type<string>;
 };
 
-/** What a tool's function gets beside its input. */
+/** The context that a tool's function gets beside its input. */
 export class Context {
   private constructor();
   log(level: Level, message: unknown): void;

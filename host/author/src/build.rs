@@ -46,13 +46,13 @@ pub struct Built {
     pub file: PathBuf,
     /// Its size, in bytes.
     pub bytes: usize,
-    /// What stripping has saved, in bytes.
+    /// The number of bytes that stripping has removed.
     pub saved: usize,
     /// The time of the whole build.
     pub took: Duration,
 }
 
-/// What a toolchain has made.
+/// The component that a toolchain has made, with the name of its file.
 struct Made {
     /// The name of the plugin's file, without `.wasm`.
     name: String,

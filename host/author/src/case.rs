@@ -55,7 +55,7 @@ pub struct Case {
     /// The files before the call.
     #[serde(default)]
     pub workspace: Files,
-    /// What the call must return: the listed members, and no others are compared.
+    /// The members that the result of the call must have. Other members are not compared.
     pub result: Value,
     /// The files that the call must have changed, with `null` for a removed one.
     #[serde(default)]
@@ -126,7 +126,7 @@ fn inside(path: &str) -> io::Result<&Path> {
     Ok(path)
 }
 
-/// What happens to links, pipes and devices below a directory.
+/// The treatment of links, pipes and devices below a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OtherEntries {
     /// They are left out.

@@ -288,7 +288,7 @@ fn anthropic_tool(view: &DefinitionView<'_>, schema: Value, strict: bool) -> Val
 
 fn mcp_tool(view: &DefinitionView<'_>, schema: Value) -> Value {
     let output = view.output_schema.map(|schema| rewrite_output(schema, view.name, &profile::MCP));
-    // What other tools do is not known here, so no hint promises that it is harmless.
+    // The effects of other tools are not known here, so no hint promises that they are harmless.
     let (class, idempotent) = match view.calls_tools {
         true => ("network", false),
         false => (view.side_effects, view.idempotent),

@@ -35,10 +35,10 @@ pub enum ApprovalError {
     },
 }
 
-/// What a person has said of a server.
+/// The approval of a server by a person.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Approval {
-    /// Nothing yet.
+    /// There is none yet.
     Missing,
     /// The approved server was reached in another way.
     Elsewhere {

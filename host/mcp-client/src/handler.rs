@@ -1,4 +1,4 @@
-//! What a server may ask of the host, and what it reports while a call runs.
+//! The requests that a server may send to the host, and its reports while a call runs.
 
 #![expect(deprecated, reason = "servers of earlier protocol versions ask for the roots")]
 

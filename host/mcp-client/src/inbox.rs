@@ -108,7 +108,7 @@ pub(crate) struct Place(
     #[allow(dead_code, reason = "held, and nothing else")] OwnedSemaphorePermit,
 );
 
-/// What a connection has received.
+/// The receiver of the messages of a connection, with their counts.
 #[derive(Clone)]
 pub(crate) struct Inbox {
     handler: Handler,

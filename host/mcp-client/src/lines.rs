@@ -189,7 +189,7 @@ where
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        // What waits to be written has no reader.
+        // The messages that wait to be written have no reader.
         self.inbox.fault().end();
         match tokio::time::timeout(CLOSE_TIME, self.writer.lock()).await {
             Ok(mut writer) => writer.shutdown().await,

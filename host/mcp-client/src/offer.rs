@@ -1,4 +1,4 @@
-//! What a server offers: its tools, in its own words, within bounds.
+//! The offer of a server: its tools, in its own words, within bounds.
 
 use palisade::tool::Digest;
 use serde::{Deserialize, Serialize};
@@ -52,7 +52,7 @@ impl From<rmcp::model::Tool> for OfferedTool {
     }
 }
 
-/// What a server offers.
+/// The tools that a server offers, with the name and the version that it gives itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]

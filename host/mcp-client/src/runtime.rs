@@ -23,8 +23,8 @@ static PROGRAMS: Mutex<usize> = Mutex::new(0);
 static PROGRAM_ENDED: Condvar = Condvar::new();
 
 /// Ends all connections of the process, and waits for the programs of their servers: a server may
-/// write what it holds once its input has ended. One that goes on for more than a second is killed.
-/// Call it at the end of a process; later calls of a server's tools fail.
+/// write what it holds once its input has ended. A program that goes on for more than a second is
+/// killed. Call it at the end of a process; later calls of a server's tools fail.
 pub fn end_all() {
     let programs = PROGRAMS.lock().unwrap_or_else(PoisonError::into_inner);
     ENDING.cancel();

@@ -13,8 +13,8 @@ use palisade::{Definition, Factory, SideEffects};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The classes that the operator gives to the tools of a server. What a server says of itself is no
-/// reason for one.
+/// The classes that the operator gives to the tools of a server. The statements of a server about
+/// itself are no reason for a class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Classes {
     all: SideEffects,

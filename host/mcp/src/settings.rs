@@ -13,12 +13,12 @@ pub struct Settings {
     pub console: Option<String>,
     /// Whether tools may be added, changed and removed while clients are connected.
     pub changes: Changes,
-    /// Who may answer the host's question before a call.
+    /// The parties that may answer the host's question before a call.
     pub confirmed_by: ConfirmedBy,
 }
 
-/// Who may answer the host's question before a call. A plugin's own questions (`ask`) always go to
-/// the client, because their answers grant no rights.
+/// The parties that may answer the host's question before a call. A plugin's own questions (`ask`)
+/// always go to the client, because their answers grant no rights.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ConfirmedBy {
     /// The client, with a form, and the host's confirmer. The first answer wins.

@@ -44,7 +44,7 @@ impl RequestBody {
         Self { body, allowance }
     }
 
-    /// Returns no body. What the guest writes goes nowhere, and fails.
+    /// Returns no body. A write of the guest goes nowhere, and fails.
     pub(crate) fn none() -> Self {
         let body = Empty::new().map_err(|never: Infallible| match never {}).boxed_unsync();
         Self { body, allowance: Allowance::new(0) }

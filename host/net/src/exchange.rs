@@ -167,8 +167,8 @@ pub(crate) async fn begin(
     }
 }
 
-/// Connects to a target. Without encryption only this machine is reached. Whatever a resolver says,
-/// `localhost` means the loopback addresses, and no other name does.
+/// Connects to a target. Without encryption only this machine is reached. `localhost` means the
+/// loopback addresses, and no other name does, for every answer of a resolver.
 async fn stream(
     network: &Network,
     target: &Target,

@@ -94,7 +94,7 @@ pub struct Completion {
     pub success: bool,
     /// The run time.
     pub duration: Duration,
-    /// What the call left besides its output.
+    /// The effects of the call besides its output.
     pub effects: Effects,
 }
 
@@ -111,7 +111,7 @@ pub struct Failure {
     pub partial_output: Option<String>,
     /// The run time; zero for a call that never started.
     pub duration: Duration,
-    /// What the call left besides its output.
+    /// The effects of the call besides its output.
     pub effects: Effects,
 }
 

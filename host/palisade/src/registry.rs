@@ -57,7 +57,7 @@ pub(crate) enum ListingPosition {
 #[derive(Clone, Default)]
 pub struct Registry {
     snapshot: Arc<ArcSwap<Snapshot>>,
-    /// What the hosts of these tools protect, such as the files of their plugins.
+    /// The trees that the hosts of these tools protect, such as the files of their plugins.
     protected: Arc<Mutex<Vec<Arc<ProtectedTree>>>>,
 }
 

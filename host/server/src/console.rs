@@ -8,7 +8,7 @@ use axum::response::Response;
 use axum::routing::get;
 use palisade::tool::Digest;
 
-/// What the page may do: it runs the program's own scripts, and talks to the program alone.
+/// The policy of the page: it runs the program's own scripts, and talks to the program alone.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
                       img-src 'self' data:; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'";

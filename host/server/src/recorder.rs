@@ -208,8 +208,8 @@ impl Recorder {
         Record::ConfirmationResolved(ConfirmationResolved {
             request_id: id.as_str().into(),
             resolution: resolution.as_str(),
-            // Who tried to answer a question that ended otherwise has not answered it. An answer of
-            // no operator is the client's own, by a form.
+            // A person who tried to answer a question that ended otherwise has not answered it. An
+            // answer of no operator is the client's own, by a form.
             answered_by: matches!(resolution, Resolution::Answered(_))
                 .then(|| by.unwrap_or_else(|| CLIENT.into())),
             at,

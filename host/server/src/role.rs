@@ -1,8 +1,10 @@
-//! Who sent a request. The program that mounts the router authenticates; the router authorises.
+//! The sender of a request. The program that mounts the router authenticates; the router
+//! authorises.
 
 use std::sync::Arc;
 
-/// Who sent a request: an extension of the request, inserted by the program that mounts the router.
+/// The sender of a request: an extension of the request, inserted by the program that mounts the
+/// router.
 ///
 /// A request without one is answered with 401, except on the public paths: `/`, `/console/*`,
 /// `/healthz`, `/readyz` and `/openapi.json`.

@@ -47,7 +47,7 @@ impl Tool for Probe {
 struct Stage {
     host: Host,
     journal: Journal,
-    /// What the calls have seen of themselves.
+    /// The states in which the calls have seen themselves.
     seen: Arc<Mutex<Vec<CallState>>>,
     _workspace: tempfile::TempDir,
 }

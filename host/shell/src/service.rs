@@ -40,11 +40,11 @@ impl ServiceCommand {
 /// A running service. Its process ends with its [`ServiceProcess`].
 #[derive(Debug)]
 pub struct Service {
-    /// What the program reads.
+    /// The pipe that the program reads.
     pub input: pipe::Sender,
-    /// What the program writes.
+    /// The pipe for the output of the program.
     pub output: pipe::Receiver,
-    /// What the program writes as errors.
+    /// The pipe for the errors of the program.
     pub errors: pipe::Receiver,
     /// The process.
     pub process: ServiceProcess,

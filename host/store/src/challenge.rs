@@ -1,6 +1,6 @@
 //! The challenge of a registry that wants a token or credentials (RFC 9110, section 11).
 
-/// What a registry wants to see.
+/// The credentials that a registry wants to see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Challenge {
     /// The user and the password, with each request.

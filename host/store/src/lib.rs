@@ -3,9 +3,9 @@
 //!
 //! A [`Source`] is read from the command line or from a lock. [`fetch()`] gets its bytes within
 //! bounds, and [`InstallFolder`] puts them beside a lock of `palisade-trust`, under a name with
-//! their digest. What is installed runs only once it is approved in that lock, whose replacement is
-//! the step in which an installation takes effect. [`publish()`] gives a component to a registry,
-//! in the layout of the WebAssembly ecosystem, which `wkg` reads and writes.
+//! their digest. An installed plugin runs only once it is approved in that lock, whose replacement
+//! is the step in which an installation takes effect. [`publish()`] gives a component to a
+//! registry, in the layout of the WebAssembly ecosystem, which `wkg` reads and writes.
 //!
 //! ```
 //! use palisade_store::Source;

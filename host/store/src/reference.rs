@@ -175,7 +175,7 @@ fn server(registry: &str) -> Result<Target, String> {
 ///
 /// # Errors
 ///
-/// What a digest is, if the text is none.
+/// A description of the form of a digest, if the text has another form.
 pub fn parse_digest(text: &str) -> Result<Digest, String> {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     let is_lower = text.strip_prefix("sha256:").is_some_and(|hex| hex.bytes().all(is_digit));

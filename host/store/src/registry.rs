@@ -14,7 +14,7 @@ use serde::Deserialize;
 use std::cell::Cell;
 use std::fmt;
 
-/// What is done with a repository.
+/// The access to a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     Pull,
@@ -36,7 +36,7 @@ pub(crate) struct Registry<'a> {
     reference: &'a OciReference,
     access: Access,
     credentials: Option<Credentials>,
-    /// What the registry has asked for. It is shown to no one.
+    /// The credentials or the token that the registry has asked for. They are shown to no one.
     authorization: Option<HeaderValue>,
     /// Whether a server got credentials or a token.
     has_sent: Cell<bool>,
@@ -93,7 +93,7 @@ impl<'a> Registry<'a> {
     }
 
     /// Sends a request. If the registry itself asks for it, once more with a token or the
-    /// credentials. What another server asks for, to which it led, is nothing to answer.
+    /// credentials. The demand of another server, to which the registry led, is refused.
     pub(crate) fn send(&mut self, call: &Call) -> Result<Answer, TransferError> {
         let (answer, from) = self.attempt(call)?;
         // A token may also have expired.

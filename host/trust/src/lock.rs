@@ -105,7 +105,7 @@ pub struct Lock {
     revoked: Vec<RevokedBytes>,
 }
 
-/// What a lock says about a plugin.
+/// The state of a plugin in a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     /// It comes with the host.

@@ -14,7 +14,7 @@ use palisade::tool::text::elided;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-/// What runs of a plugin that is not approved.
+/// The part of a plugin that runs without an approval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Strictness {
     /// It describes itself, in an empty sandbox, so that a person can look at it.

@@ -45,7 +45,7 @@ pub struct Review {
     pub project: Option<PathBuf>,
 }
 
-/// What forbids to approve a plugin like any other.
+/// A reason that forbids to approve a plugin like any other.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Obstacle {
@@ -118,7 +118,7 @@ impl Review {
     pub fn new(locked: &LockedPlugins, keys: &Keys, plugin: &Plugin) -> Result<Self, ReviewError> {
         let path = plugin.path().ok_or(ReviewError::Shipped)?;
         let bytes = read(path, limits::COMPONENT)?;
-        // What is approved is what was described, and what was signed has to be the same bytes.
+        // The approved bytes are the described bytes, and the signed bytes have to be the same.
         if Digest::of(&bytes) != plugin.digest() {
             return Err(ReviewError::Replaced);
         }

@@ -115,7 +115,7 @@ pub enum SignatureError {
     /// A key is configured for the source, and the plugin has no signature.
     #[error("there is no signature, and a key is configured for its source; {remedy}")]
     Missing {
-        /// What the author or the operator can do about it.
+        /// The advice for the author or the operator.
         remedy: String,
     },
     /// The signature's file cannot be read as one of minisign.

@@ -136,7 +136,7 @@ impl PathRules {
 }
 
 impl Layer {
-    /// Judges a path. One that cannot be compared is denied.
+    /// Judges a path. A path that cannot be compared is denied.
     fn standing(&self, path: &str, forms: &Forms) -> Standing {
         self.compared(path, forms).unwrap_or(Standing::Denied)
     }

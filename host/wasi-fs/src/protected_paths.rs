@@ -68,7 +68,7 @@ impl FromStr for HardLinks {
     }
 }
 
-/// What a host protects in every directory that it mounts.
+/// The protection of files and paths in every directory that a host mounts.
 #[derive(Debug, Default)]
 pub struct Protection {
     hard_links: HardLinks,

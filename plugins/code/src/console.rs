@@ -1,4 +1,4 @@
-//! What a program prints.
+//! The text that a program prints.
 
 use crate::engine::function;
 use crate::result::text_of;
@@ -13,7 +13,7 @@ const MOST: usize = 1 << 20;
 /// The note at the end of what was cut.
 const CUT: &str = "[the rest of what the program printed is left out]\n";
 
-/// What a program has printed.
+/// The text that a program has printed.
 struct Printed {
     text: String,
     /// True once something was dropped.

@@ -116,7 +116,7 @@ fn entries(object: &JsObject) -> JsResult<Option<Vec<JsValue>>> {
     Ok(Some(items))
 }
 
-/// Returns a number. What JSON has no number for is `null`, as `JSON.stringify` writes it.
+/// Returns a number. A number that JSON cannot express is `null`, as `JSON.stringify` writes it.
 fn of_number(number: f64) -> Value {
     /// The largest whole number that a number of JavaScript holds exactly.
     const EXACT: f64 = 9_007_199_254_740_991.0;

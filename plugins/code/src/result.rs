@@ -1,4 +1,4 @@
-//! What a program returned or threw, as the output of the tool.
+//! The value that a program returned or threw, as the output of the tool.
 
 use crate::console::printed;
 use crate::engine::PROGRAM;

@@ -10,7 +10,7 @@ use schema::Types;
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// The most bytes of the declaration of one tool. What is beyond has the type `unknown`.
+/// The most bytes of the declaration of one tool. The parts beyond it have the type `unknown`.
 const ONE_TOOL: usize = 4 << 10;
 
 /// The most characters of the description of a tool, and of one of its parameters.

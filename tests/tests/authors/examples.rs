@@ -17,7 +17,7 @@ use std::process::Command;
 const MANIFESTS: [&str; 4] =
     ["Cargo.toml", "package.json", "requirements.txt", "compile_flags.txt"];
 const SDK: &str = "../../guest-sdk";
-/// What builds leave in a project.
+/// The files and directories that builds leave in a project.
 const MADE: [&str; 8] = [
     "dist",
     "build",

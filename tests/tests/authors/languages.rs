@@ -25,7 +25,7 @@ struct Edit {
     to: &'static str,
 }
 
-/// What differs between the languages.
+/// The parts of the test that differ between the languages.
 struct Author<'w> {
     world: &'w World,
     language: &'static str,

@@ -1,4 +1,4 @@
-//! What programs return, print and throw, and what they find around them.
+//! The values that programs return, print and throw, and the environment of programs.
 
 use super::{failure, granting, output, run};
 use palisade::json;

@@ -140,7 +140,7 @@ fn a_project_adds_denials_and_narrows_what_is_allowed() {
     for project in [
         "[paths]\ndeny = [\"secrets/**\"]",
         "[paths]\nallow = [\"src/**\"]",
-        // What the user leaves out stays left out.
+        // A path that the user leaves out stays left out.
         "[paths]\nallow = [\"src/**\", \"notes/**\"]",
     ] {
         let _ = program(&world, user, project, &READ_KEY).exits_with(4);

@@ -94,7 +94,7 @@ fn output_of_a_command_is_shown_once() {
     for part in ["one", "two"] {
         assert_eq!(shown.matches(part).count(), 1, "{part}: {shown:?}");
     }
-    // What nobody has seen is printed.
+    // A text that nobody has seen is printed.
     let quiet = shown_in_terminal("true", &[]);
     assert!(quiet.contains("[the command wrote nothing]"), "{quiet:?}");
 }

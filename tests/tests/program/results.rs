@@ -1,4 +1,4 @@
-//! What a result has besides the model's part leaves through every door of the program, and the
+//! The parts of a result besides the model's part leave through every door of the program, and the
 //! caller's part reaches the tools.
 
 use crate::{program, with_guest};

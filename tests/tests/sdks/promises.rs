@@ -1,4 +1,4 @@
-//! What every SDK promises, checked with the specimen of a language (`tests/sdks/`).
+//! The promises of every SDK, checked with the specimen of a language (`tests/sdks/`).
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use palisade_tests::World;
 use palisade_tests::program::{Program, Ran};
 use serde_json::{Value, json};
 
-/// What the log has about the tool `fail` with the input `crash`.
+/// The texts for the log and for the model about the tool `fail` with the input `crash`.
 pub(crate) struct Crash {
     /// Text in the log.
     pub(crate) logged: &'static str,

@@ -114,7 +114,7 @@ fn client_cannot_answer_its_own_question() {
     assert_eq!(world.read("a.txt"), None);
 }
 
-/// Whoever asks: the methods of a path are in the description, which is public.
+/// Every sender learns the methods of a path, because they are in the public description.
 #[test]
 fn method_that_a_path_does_not_have_is_refused_with_those_that_it_has() {
     let world = World::new();

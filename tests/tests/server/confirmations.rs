@@ -21,7 +21,7 @@ fn answer_over_http_lets_a_call_run_or_ends_it() {
     let mut events = api.operator.events("/events");
     let mut attached = api.client.events("/sessions/s1/events?after=0");
     let (call, question) = asked(&api, &mut events, "c1", "a.txt");
-    // What the specification has in the event.
+    // The members that the event has in the specification.
     assert_eq!(question["tool_name"], "write_file", "{question}");
     assert_eq!(question["side_effects"], "write", "{question}");
     assert_eq!(question["projected_modifications"], json!(["a.txt"]), "{question}");

@@ -38,7 +38,7 @@ fn read_in_pieces(api: &Api, path: &str, cuts: usize, events: &mut Vec<StreamEve
             assert!(read > 0, "the server ends the stream");
             wanted -= read;
         }
-        // What is incomplete is lost, as in a browser.
+        // An incomplete event is lost, as in a browser.
         events.extend(std::iter::from_fn(|| stream.take_event()));
         if !stream.last().is_empty() {
             stream.last().clone_into(&mut last);

@@ -1,5 +1,5 @@
 //! A registry and a program of others: Debian's `docker-registry`, and `wkg` of the WebAssembly
-//! ecosystem. What one of the two programs publishes, the other gets.
+//! ecosystem. `palisade` gets the plugins that `wkg` publishes, and the reverse.
 
 use crate::oci::publish;
 use crate::{add, file, lock_text, looks, plugin};

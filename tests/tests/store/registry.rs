@@ -10,7 +10,7 @@ pub(super) const BASIC: &str = "basic bwu6cgxhbnrlzc13b3jk";
 /// The password in [`BASIC`], before it was turned into lower case.
 pub(super) const PASSWORD: &str = "planted-word";
 
-/// What a registry has.
+/// The content of a registry.
 #[derive(Debug, Default)]
 pub(super) struct Content {
     blobs: HashMap<String, Vec<u8>>,

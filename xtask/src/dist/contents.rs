@@ -54,7 +54,7 @@ const SDKS: [&str; 22] = [
     "wit",
 ];
 
-/// What a package of the program consists of.
+/// The contents of a package of the program.
 pub(super) struct Contents {
     /// The files below the root of an installation.
     pub(super) tree: Files,

@@ -72,7 +72,7 @@ class Member:
 
 
 class Nulls(enum.Enum):
-    """What stands for None in a member of an object."""
+    """The form of None in a member of an object."""
 
     ABSENT = "its absence; the host passes no null"
     LISTED = "null, or its absence"

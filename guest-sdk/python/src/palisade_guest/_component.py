@@ -1,6 +1,6 @@
 """The plugin inside of the sandbox: imports the author's modules, and serves the contract.
 
-Only `componentize-py` imports this module. What happens at import happens once, when the plugin is
+Only `componentize-py` imports this module. Code that runs at import runs once, when the plugin is
 built: the memory of that moment is where every call begins. No module can be imported later, so
 everything that a call may import is imported here.
 """

@@ -22,7 +22,7 @@ _SPHINX = re.compile(
 
 @dataclass
 class Docstring:
-    """What a docstring says."""
+    """The content of a docstring."""
 
     description: str = ""
     arguments: dict[str, str] = field(default_factory=dict)

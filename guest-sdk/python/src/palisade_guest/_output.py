@@ -1,4 +1,4 @@
-"""What a tool returns: blocks, outputs, and the conversion of other values to them."""
+"""The values that a tool returns: blocks, outputs, and the conversion of other values to them."""
 
 from __future__ import annotations
 

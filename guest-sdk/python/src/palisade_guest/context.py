@@ -94,7 +94,7 @@ class Context:
     def cancelled(self) -> bool:
         """Returns true if the caller has cancelled the call.
 
-        A tool that polls has 25 ms from then on to clean up. One that never polls is stopped.
+        A tool that polls has 25 ms from then on to clean up. A tool that never polls is stopped.
         """
         return self._backend.cancelled()
 
@@ -133,7 +133,7 @@ class Context:
 
     @property
     def caller(self) -> Any:
-        """What the caller passes along. The host does not read it."""
+        """The value that the caller passes along. The host does not read it."""
         return json.loads(self._call.context or "{}")
 
     @property

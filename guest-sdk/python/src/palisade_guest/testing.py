@@ -30,7 +30,7 @@ __all__ = ["Record", "Result", "call", "context", "definition"]
 
 @dataclass
 class Record:
-    """What a tool sent to the host, each list in order. Stands for the host in a test.
+    """The messages of a tool to the host, each list in order. Stands for the host in a test.
 
     Args:
         cancel_after: The call appears cancelled after this number of polls. None for never.

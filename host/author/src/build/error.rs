@@ -36,7 +36,7 @@ pub enum BuildError {
         /// The program.
         program: String,
     },
-    /// What the toolchain made is no component.
+    /// The output of the toolchain is no component.
     #[error("the toolchain made no component: {reason}")]
     Component {
         /// The reason.
@@ -49,7 +49,7 @@ pub enum BuildError {
         file: String,
         /// The reason of the host.
         reason: String,
-        /// What to do in this language; empty, or a clause after `; `.
+        /// The advice for this language; empty, or a clause after `; `.
         advice: &'static str,
     },
     /// The plugin cannot be tried.

@@ -1,4 +1,4 @@
-//! What a built plugin is: its tools, its imports, and what a call costs.
+//! The report of a built plugin: its tools, its imports, and the cost of a call.
 
 use super::{BuildError, Built};
 use crate::case::{self, Case, Files};
@@ -28,7 +28,7 @@ pub struct Report {
     pub file: String,
     /// Its size, in bytes.
     pub bytes: usize,
-    /// What stripping has saved, in bytes.
+    /// The number of bytes that stripping has removed.
     pub stripped_bytes: usize,
     /// The SHA-256 of the component.
     pub digest: String,
@@ -60,7 +60,7 @@ pub struct ToolLine {
 pub struct ImportLine {
     /// The interface.
     pub name: String,
-    /// What a call gets for it.
+    /// The functions and data that a call gets for it.
     pub gets: &'static str,
     /// The least class for which it gives anything.
     pub needs: &'static str,

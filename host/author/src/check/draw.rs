@@ -13,7 +13,7 @@ const TRIES: usize = 24;
 const LONGEST: u64 = 4_096;
 /// The largest input that is drawn, in bytes: schemas can nest lists, and refer to themselves.
 const LARGEST: usize = 1 << 20;
-/// What a value takes of that beside its text, in bytes.
+/// The part of [`LARGEST`] that a value takes beside its text, in bytes.
 const PER_VALUE: usize = 32;
 
 /// A deterministic generator of numbers: SplitMix64, which is enough to draw inputs.

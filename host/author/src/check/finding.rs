@@ -1,4 +1,4 @@
-//! What a check finds.
+//! The findings of a check.
 
 use serde::Serialize;
 use std::fmt;
@@ -31,11 +31,11 @@ pub enum Topic {
     Deadline,
     /// Calls that are cancelled.
     Cancellation,
-    /// What the calls return.
+    /// The output of the calls.
     Output,
     /// The memory of the calls.
     Memory,
-    /// What the calls did to the files.
+    /// The changes of files by the calls.
     Files,
     /// The same call again.
     Repeat,

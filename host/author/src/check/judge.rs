@@ -1,4 +1,4 @@
-//! What the drawn calls of a tool tell about it.
+//! The findings about a tool from its drawn calls.
 
 use super::finding::{Findings, Topic};
 use super::probe::{Probed, Seen};
@@ -17,7 +17,7 @@ const LARGE: usize = 256 << 10;
 const MUCH: u64 = 64 << 20;
 /// The number of lines of an error message that is still one.
 const LINES: usize = 6;
-/// What the host says for an error without a message.
+/// The message of the host for an error without a message.
 const WORDLESS: &str = "the tool failed without saying why";
 /// The number of calls after which it is strange that none succeeded.
 const ENOUGH: usize = 8;

@@ -20,7 +20,7 @@ pub(super) struct Seen {
     pub(super) input: Value,
     pub(super) result: ToolResult,
     pub(super) took: Duration,
-    /// What the call changed, with `None` for a removed file.
+    /// The files that the call changed, with `None` for a removed file.
     pub(super) changes: BTreeMap<String, Option<Content>>,
     /// The paths that the input declares to change.
     pub(super) declared: Vec<String>,

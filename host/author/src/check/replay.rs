@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-/// What the cases have shown.
+/// The outcome of the cases: the tools that succeeded, and the tools that changed files.
 #[derive(Debug, Default)]
 pub(super) struct Cases {
     /// The number of replayed cases.

@@ -6,7 +6,7 @@ const [source, witPath, out] = process.argv.slice(2);
 const { component } = await componentize(await readFile(source, 'utf8'), {
   witPath,
   worldName: 'plugin',
-  // What a tool has no use for here, and what no host of `palisade:tool` gives.
+  // The features that a tool does not use here, and that no host of `palisade:tool` gives.
   disableFeatures: ['http', 'fetch-event'],
 });
 await writeFile(out, component);

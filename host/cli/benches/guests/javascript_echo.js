@@ -1,4 +1,4 @@
-// What the benchmark calls: one tool in JavaScript that gives back its input.
+// The guest that the benchmark calls: one tool in JavaScript that gives back its input.
 const inputSchema = JSON.stringify({ type: 'object', properties: { text: { type: 'string' } }, required: ['text'] });
 
 export const tool = {

@@ -1,4 +1,5 @@
-# What the benchmark calls: one tool in Python that gives back its input, or sleeps for longer than anybody waits.
+# The guest that the benchmark calls: one tool in Python that gives back its input, or sleeps for
+# longer than anybody waits.
 import json
 import time
 

@@ -73,7 +73,7 @@ pub(super) struct Common {
     /// Say more: the limits that hold, and what tools log and print
     #[arg(long, short = 'v', global = true)]
     pub(super) verbose: bool,
-    /// What the subcommand says about programs
+    /// The words of the subcommand about programs
     #[arg(skip)]
     pub(super) programs: Programs,
 }
@@ -152,7 +152,7 @@ pub(super) enum Verb {
 
 #[derive(ClapArgs)]
 pub(super) struct CompileChild {
-    /// What that process says; nobody else can know
+    /// The arguments that the parent process passes; they are for no person
     pub(super) order: Vec<String>,
 }
 

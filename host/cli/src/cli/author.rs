@@ -1,4 +1,4 @@
-//! What the subcommands for authors share.
+//! The engine that the subcommands for authors share.
 
 use super::setup;
 use crate::config::Settings;

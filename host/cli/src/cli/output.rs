@@ -164,7 +164,7 @@ pub(super) struct Cell {
     words: Words,
 }
 
-/// What becomes of a word that is longer than a line.
+/// The treatment of a word that is longer than a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Words {
     /// It is broken.

@@ -74,13 +74,13 @@ pub(super) enum Detail {
 /// The program that runs the tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// One that asks at its terminal.
+    /// A program that asks at its terminal.
     Call,
     /// A server, which asks elsewhere.
     Server,
 }
 
-/// What becomes of the text that a running tool emits.
+/// The treatment of the text that a running tool emits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Emitted {
     /// It is shown.
@@ -101,7 +101,7 @@ pub(super) struct Watching {
     seen: Mutex<Seen>,
 }
 
-/// What was shown of the tools' output.
+/// The part of the tools' output that was shown.
 #[derive(Default)]
 struct Seen {
     /// The last lines.

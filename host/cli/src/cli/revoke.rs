@@ -56,7 +56,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// What a revocation did to the lock.
+/// The effect of a revocation on the lock.
 #[derive(Default)]
 struct Done {
     /// The approvals that it took back.

@@ -48,7 +48,7 @@ pub(super) enum Wanted<'a> {
     Served(&'a Served<'a>),
 }
 
-/// What a server adds to its host.
+/// The token files and the parts for the operator that a server adds to its host.
 pub(super) struct Served<'a> {
     /// The token files of the server, which no tool may read.
     pub(super) secrets: Vec<&'a Path>,
@@ -56,7 +56,7 @@ pub(super) struct Served<'a> {
     pub(super) operated: Option<&'a Operated>,
 }
 
-/// What a subcommand prints on standard output.
+/// The form in which a subcommand prints on standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Prints {
     /// Text, for a person.

@@ -42,7 +42,7 @@ enum Message {
     Typed(Option<(String, Instant)>),
 }
 
-/// What the command prints.
+/// The output of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     /// Lines for a person, who is asked as well.
@@ -250,7 +250,7 @@ impl Watcher {
     /// Prints the first question, if there is one.
     fn ask(&mut self) -> Result<(), Failure> {
         let Some(question) = self.waiting.front() else { return Ok(()) };
-        // What was typed for another question, also without the end of its line, is dropped.
+        // Input that was typed for another question, also without the end of its line, is dropped.
         let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
         self.answers = AnswerTime::of_question(Instant::now());
         output::text(&question.text(columns(io::stdout()))).map(|_| ())

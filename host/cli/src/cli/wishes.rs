@@ -1,4 +1,4 @@
-//! What a plugin would like to be granted, with the commands that grant it.
+//! The grants that a plugin would like to have, with the commands that give them.
 
 use super::args::Common;
 use super::hint;

@@ -47,7 +47,7 @@ pub struct PluginConfig {
     pub timeout: Option<Duration>,
     /// Path rules.
     pub paths: PathLists,
-    /// What stands before the names of the plugin's tools.
+    /// The text before the names of the plugin's tools.
     pub prefix: Option<String>,
     /// The new names of tools by their own.
     pub rename: BTreeMap<String, String>,
@@ -84,7 +84,7 @@ pub struct PluginOptions {
     pub timeout: Option<PluginLimit<Duration>>,
     /// The path rules of each file that has some. A path has to be permitted by all of them.
     pub paths: Vec<Value<PathLists>>,
-    /// What stands before the names of the plugin's tools. Only set by the user's own file.
+    /// The text before the names of the plugin's tools. Only set by the user's own file.
     pub prefix: Option<Value<String>>,
     /// The new names of tools by their own. Only set by the user's own file.
     pub rename: BTreeMap<String, Value<String>>,

@@ -74,7 +74,7 @@ pub struct McpCommand {
     pub confinement: Confinement,
     /// The network of a confined server.
     pub network: Network,
-    /// What a confined server may read beside the workspace and the programs of the system.
+    /// The paths that a confined server may read beside the workspace and the system's programs.
     pub readable: Vec<PathBuf>,
 }
 

@@ -12,7 +12,7 @@ use palisade_schema::schema::resolve_local_ref;
 
 /// The references of a document.
 pub(super) enum References<'v> {
-    /// What each reference leads to.
+    /// The target of each reference.
     Known(HashMap<&'v str, Target>),
     /// The budget ended before all were read.
     Unknown,

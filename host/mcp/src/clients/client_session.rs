@@ -41,7 +41,7 @@ pub trait SessionObserver: Send + Sync {
     fn closed(&self, session: &ClientSession);
 }
 
-/// Who is at the other end of a session.
+/// The identity of the client at the other end of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Introduction {
@@ -91,7 +91,7 @@ struct Inner {
     phase: Mutex<Phase>,
 }
 
-/// What the observer knows of a session.
+/// The observer's knowledge of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Unknown,
@@ -206,7 +206,7 @@ mod tests {
     use palisade::Host;
     use palisade::plugins::Shipped;
 
-    /// What an observer was told, in its order.
+    /// The reports to an observer, in their order.
     #[derive(Default)]
     struct Told(Mutex<Vec<String>>);
 

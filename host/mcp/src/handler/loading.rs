@@ -72,8 +72,8 @@ pub(super) async fn wait_for_completed(
     wait_for(server, LoadProgress::has_come_to_the_last, find).await
 }
 
-/// Returns what a search finds. What is found is returned at once, whatever else is loading: only a
-/// thing that no loaded plugin has may belong to one that is still loading.
+/// Returns the thing that a search finds. A found thing is returned at once, also while plugins are
+/// loading: only a thing that no loaded plugin has may belong to a plugin that is still loading.
 async fn wait_for<T, F>(
     server: &ServerState,
     is_over: fn(LoadProgress) -> bool,

@@ -48,7 +48,7 @@ impl Caller {
     }
 }
 
-/// What a caller may do. Each service decides what that means.
+/// The role of a caller. Each service decides which rights a role has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     /// A client: it makes calls, and answers for none of them.
@@ -73,7 +73,7 @@ pub(super) struct Credentials {
     operator: Option<Operator>,
 }
 
-/// What a browser gets for a code.
+/// The credentials that a browser gets for a code.
 pub(super) struct LoggedIn {
     /// The `Set-Cookie` with one half of the login.
     pub(super) cookie: HeaderValue,

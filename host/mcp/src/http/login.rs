@@ -19,7 +19,7 @@ const PATHS: [(&str, Action); 2] = [("/login", Action::LogIn), ("/logout", Actio
 /// The maximum length of the body, in bytes.
 const MAX: usize = 1024;
 
-/// What a request asks for.
+/// The action that a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     /// To exchange a code for a login.

@@ -9,7 +9,7 @@ use rmcp::model::ErrorData;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What has become of a message.
+/// The change that [`cut`] makes to a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
     /// The message is as it was.

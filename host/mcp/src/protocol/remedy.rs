@@ -25,7 +25,7 @@ impl Elicitation {
     }
 }
 
-/// Who starts the server, and so gives it its options.
+/// The party that starts the server, and so gives it its options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StartedBy {
     /// Its client, as configured there. The operator may know nothing else.

@@ -180,8 +180,8 @@ impl CallSlot {
         self.lock().take()
     }
 
-    /// Takes the call out, if this account has room for the messages after the index. What the call
-    /// holds is the bound of their memory, since it reserved that of its response.
+    /// Takes the call out, if this account has room for the messages after the index. The memory
+    /// that the call holds is the bound of theirs, since it includes the memory of the response.
     fn take_within(
         &self,
         index: u64,

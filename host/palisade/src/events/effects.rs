@@ -15,7 +15,7 @@ const METADATA: usize = 256 << 10;
 /// The longest list of files and the longest command in an event, in bytes.
 const TEXT: usize = 64 << 10;
 
-/// What a call left besides its output. The result has all of it.
+/// The effects of a call besides its output. The result has all of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Effects {

@@ -51,7 +51,7 @@ pub(crate) enum NestedExit {
     OtherCall,
 }
 
-/// What a call that another call makes shares with it.
+/// The state that a call shares with the other call that makes it.
 #[derive(Debug, Clone)]
 pub(crate) struct Nesting {
     /// The quotas of the file systems of all calls that the other call makes.

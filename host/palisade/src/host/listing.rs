@@ -22,8 +22,9 @@ pub struct Exported {
 }
 
 impl Host {
-    /// Returns the tools that a session lists, in listing order: see [`Session::lists`]. What the
-    /// host's own policy or list refuses to a session that it has not begun is not among them.
+    /// Returns the tools that a session lists, in listing order: see [`Session::lists`]. A tool
+    /// that the host's own policy or list refuses to a session that the host has not begun is not
+    /// among them.
     #[must_use]
     pub fn tools(&self, session: &Session) -> Vec<Arc<Registered>> {
         let all = self.registry().tools();

@@ -335,7 +335,7 @@ fn floor_can_be_tightened_and_never_loosened() {
             let by_floor = floor_mode.is_at_least_as_strict_as(own_mode);
             assert_eq!(decided.rule, if by_floor { Rule::Class } else { Rule::Session });
         }
-        // What lifts prompts of the session lifts none of the floor.
+        // A permission that lifts prompts of the session lifts none of the floor.
         for own in [Policy::default().trusting([]), Policy::default().allowing(SideEffects::Write)]
         {
             assert_eq!(of(&own, &floor).mode, floor_mode);

@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 pub struct CallId(Arc<str>);
 
 impl CallId {
-    /// Takes the caller's id. One that is longer than 256 bytes, or that could break a log line, is
-    /// changed, and ends with a hash of the original.
+    /// Takes the caller's id. An id that is longer than 256 bytes, or that could break a log line,
+    /// is changed, and ends with a hash of the original.
     #[must_use]
     pub fn new(id: &str) -> Self {
         Self(super::text::sanitize_id(id).into())

@@ -1,8 +1,8 @@
-//! What the sandbox of a call holds, in words for a person.
+//! The contents of the sandbox of a call, in words for a person.
 
 use super::SideEffects;
 
-/// What a plugin has beyond the classes of its tools.
+/// The power of a plugin beyond the classes of its tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Power {
     /// Nothing.

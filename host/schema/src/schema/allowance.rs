@@ -1,4 +1,4 @@
-//! What the patterns of several schemas may take together.
+//! The bound on the patterns of several schemas together.
 
 /// A bound for the patterns of several schemas, such as those of all tools of a plugin. Each schema
 /// is charged before its patterns are compiled, besides its own bounds.

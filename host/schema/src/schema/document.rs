@@ -69,7 +69,8 @@ impl<'v> Document<'v> {
     }
 }
 
-/// What differs from the original document. Pointers lead into the original, if not said otherwise.
+/// The differences from the original document. Pointers lead into the original, if not said
+/// otherwise.
 #[derive(Default)]
 struct Changes {
     /// The new texts, by their pointers.

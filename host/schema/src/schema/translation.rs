@@ -34,7 +34,7 @@ pub(super) fn translate(pattern: &str) -> Result<String, &'static str> {
     translator.finish()
 }
 
-/// What precedes a token, which decides whether it can be repeated.
+/// The kind of the part before a token, which decides whether that part can be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
     Nothing,

@@ -38,7 +38,7 @@ export function fillDialog(dialog, title, content, before) {
   return parts;
 }
 
-/** What is asked. */
+/** The parts of a question. */
 export function questionParts(details) {
   return [questionFacts(details), filesPart(details), inputPart(details), callFacts(details)];
 }

@@ -38,7 +38,7 @@ export class QuestionDialog {
   #warned = false;
   #later = new Set();
   #before = null;
-  /** What became of the shown question, if it was answered elsewhere. */
+  /** The outcome of the shown question, if it was answered elsewhere. */
   #passed = null;
   #parts = {};
   #onClose;

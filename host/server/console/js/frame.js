@@ -1,4 +1,4 @@
-// What is around every view: the navigation, the state of the connection, and the banners.
+// The frame around every view: the navigation, the state of the connection, and the banners.
 
 import { byId, h, keyed, put } from './dom.js';
 import { count } from './format.js';

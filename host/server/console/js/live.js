@@ -15,7 +15,7 @@ const STOPS = 'server.draining';
  */
 export class Live extends EventTarget {
   state = 'starting';
-  /** What the server said last of its own state, as `/readyz` has it. */
+  /** The last report of the server on its own state, as `/readyz` has it. */
   health = null;
   /** Whether the tabs share one stream. */
   shared = canShare;
@@ -87,7 +87,7 @@ export class Live extends EventTarget {
     else this.#stream.stop();
   }
 
-  /** What the leader's stream says, it says to all. */
+  /** The leader passes the messages of its stream on to all tabs. */
   #tell(message) {
     this.#tabs.tell(message);
     this.#hear(message);

@@ -1,5 +1,6 @@
-// What the page says about the server itself: that the connection is lost, or that it stops. The
-// frame says it above the view, and the dialog with a question inside itself, where it is seen.
+// The notices of the page about the server itself: that the connection is lost, or that it stops.
+// The frame shows them above the view, and the dialog with a question inside itself, where they are
+// seen.
 
 const SLOW = 'The stream of events does not open.';
 // A browser that lets no tabs share a stream keeps only six connections to one address.

@@ -1,6 +1,6 @@
 // The page key: the half of a login that this origin stores. The other half is a cookie, which the
-// browser hides from scripts and sends to each port of this host. What an origin stores is read by
-// the pages of its own port only.
+// browser hides from scripts and sends to each port of this host. The storage of an origin is read
+// by the pages of its own port only.
 
 const NAME = `palisade page key ${new URL('../../', import.meta.url).pathname}`;
 /** The header that has the page key. */

@@ -13,7 +13,7 @@ const STATES = {
 };
 const CLASSES = ['none', 'read', 'write', 'execute', 'network'];
 
-/** What each class means, for people who see it for the first time. */
+/** The meaning of each class, for people who see it for the first time. */
 export const CLASS_MEANS = {
   none: 'computes only',
   read: 'reads files of the workspace',
@@ -39,12 +39,12 @@ export function stateBadge(call) {
   return h('span', { class: 'badge state', 'data-state': state }, text.replaceAll('_', ' '));
 }
 
-/** Who makes a call: the name that its client claims, or else the id of its token. */
+/** The client of a call: the name that it claims, or else the id of its token. */
 export function clientName(item) {
   return item.client_name ?? item.client ?? null;
 }
 
-/** Who gives a tool: a plugin, an MCP server, or the program itself. */
+/** The giver of a tool: a plugin, an MCP server, or the program itself. */
 export function giver(plugin) {
   if (!plugin) return ['part of the program'];
   const [kind, name] = isServer(plugin) ? ['MCP server ', plugin.slice(4)] : ['plugin ', plugin];

@@ -106,13 +106,13 @@ export function alsoWaiting(question, list) {
     .filter(same('class')).length;
 }
 
-/** What "allow for this session" does besides, before it is given. */
+/** The further effect of "allow for this session", before it is given. */
 export function alsoText(question, others) {
   if (others === 0) return null;
   return ['“Allow for this session” also lets ', those(question, others), ' run.'];
 }
 
-/** What an answer has done. */
+/** The effect of an answer. */
 export function doneText(question, decision, others) {
   if (decision !== 'always' || others === 0) return [DONE[decision]];
   return [DONE.always, ' ', those(question, others), others === 1 ? ' runs too.' : ' run too.'];

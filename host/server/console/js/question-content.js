@@ -1,4 +1,4 @@
-// What the question's dialog shows of a question: who asks for what, the input, and each file that
+// The content of the question's dialog: the facts of the question, the input, and each file that
 // would change.
 
 import { diffTable } from './diff.js';
@@ -33,7 +33,7 @@ const NO_FILE = {
   execute: 'The files that a command changes cannot be shown in advance.',
 };
 
-/** What became of a question, as the end of a sentence. */
+/** The outcome of a question, as the end of a sentence. */
 export function outcome(decision) {
   return DECISIONS[decision] ?? String(decision);
 }
@@ -55,7 +55,7 @@ export function sentenceText(question) {
   return `${question.tool}, ${giverText(question.plugin)}, class ${question.class}`;
 }
 
-/** What became of the question before, for those who look and for those who listen. */
+/** The outcome of the question before, for those who look and for those who listen. */
 export function passed(question, resolution) {
   const { decision } = resolution;
   const shown = decision ? resolutionText(resolution) : 'no longer open';
@@ -65,7 +65,7 @@ export function passed(question, resolution) {
   };
 }
 
-/** Who asks for what. */
+/** The facts of a question: class, caller, grants, client and workspace. */
 export function questionFacts(question) {
   return facts([
     ['Class', [classBadge(question.class), ' ', CLASS_MEANS[question.class] ?? '']],
@@ -76,7 +76,7 @@ export function questionFacts(question) {
   ]);
 }
 
-/** What helps to find the call elsewhere. */
+/** The facts that help to find the call elsewhere. */
 export function callFacts(question) {
   return h(
     'section',
@@ -126,7 +126,7 @@ export function filesPart(details) {
   );
 }
 
-/** What would happen to the files, or, after a decision, did not. */
+/** The heading of the files: their changes, or, after a refusal, that there were none. */
 export function filesHeading(files, decision = null) {
   const named = count(files.length, 'file');
   if (decision !== null) {

@@ -40,7 +40,7 @@ export class Questions extends EventTarget {
     this.#say('change');
   }
 
-  /** What is left of a question's time, in milliseconds, by the server's clock. */
+  /** The rest of a question's time, in milliseconds, by the server's clock. */
   static left(question) {
     return Math.max(0, question.deadline - performance.now());
   }

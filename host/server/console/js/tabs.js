@@ -31,7 +31,7 @@ export class Tabs {
   constructor(lead, hear) {
     this.#lead = lead;
     this.#hear = hear;
-    // Whoever looks at this tab would not see that the leader sleeps.
+    // A person who looks at this tab would not see that the leader sleeps.
     document.addEventListener('visibilitychange', () => !document.hidden && this.#doubt());
   }
 

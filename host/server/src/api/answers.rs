@@ -155,7 +155,7 @@ impl IntoResponse for Answer {
     }
 }
 
-/// What a key stands for: keys of different senders and resources are different.
+/// A key with its sender and its resource: keys of different senders and resources are different.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) owner: Owner,

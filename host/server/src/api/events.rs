@@ -99,7 +99,7 @@ async fn stream(
     let position = live::position(headers, query.after.as_deref()).map_err(|part| {
         ApiError::Query(format!("{part} has to be the `id` of an event, or `after=now`"))
     })?;
-    // Who has a client's token now need not be who had it in an earlier run.
+    // The holder of a client's token now need not be its holder in an earlier run.
     let hidden = match role {
         Role::Operator { .. } => EventId::START,
         Role::Client { .. } => app.journal().begin(),

@@ -1,4 +1,4 @@
-//! What handlers take from a request: its sender, ids, filters and body, each checked.
+//! The parts of a request that handlers take: its sender, ids, filters and body, each checked.
 
 use super::offload;
 use super::problem::ApiError;

@@ -53,7 +53,7 @@ struct PluginTool {
     title: Option<String>,
     description: String,
     class: &'static str,
-    /// What the sandbox of a call holds, or what the process of its server may do.
+    /// The contents of the sandbox of a call, or the rights of the process of its server.
     sandbox: String,
 }
 
@@ -61,7 +61,7 @@ struct PluginTool {
 #[derive(Debug, Serialize, ToSchema)]
 struct ImportView {
     name: String,
-    /// What the sandbox provides for it.
+    /// The implementation that the sandbox provides for it.
     gets: &'static str,
 }
 
@@ -194,7 +194,7 @@ impl From<&Plugin> for PluginView {
 }
 
 impl PluginTool {
-    /// Describes a tool of no plugin. What the process of a server may do is its own to say.
+    /// Describes a tool of no plugin. A server itself states the rights of its process.
     fn of_registered(tool: &Registered) -> Self {
         let view = Self::of(tool.definition(), Power::Class);
         match tool.origin() {

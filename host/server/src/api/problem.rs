@@ -228,7 +228,7 @@ pub(crate) struct Problem {
     detail: String,
     /// A stable name of the problem.
     code: String,
-    /// What became of the question, for `already_answered` and `confirmation_expired`.
+    /// The outcome of the question, for `already_answered` and `confirmation_expired`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     resolution: Option<Settlement>,

@@ -4,7 +4,7 @@
 use palisade::policy::Mode;
 use palisade::{ErrorKind, Host, PermissionReason, ToolResult};
 
-/// What of the operator's a client can ask for.
+/// The remedy of a failure that only the operator can remove.
 const ASK: &str = "ask the operator of this server";
 /// The place where a call waits for a permission.
 const CONSOLE: &str = "ask the operator of this server: while the console is open, such a call \

@@ -60,7 +60,7 @@ fn provider_schema() -> Object {
     one_of(Provider::ALL.map(Provider::as_str))
 }
 
-/// What follows from a reply.
+/// The results of a reply.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ReplyAnswer)]
 pub(super) struct ReplyView {

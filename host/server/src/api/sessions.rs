@@ -119,7 +119,7 @@ pub(super) async fn close(
             app.session_closed(&id);
         }
     }
-    // Whoever looks next sees it closed.
+    // A later request sees it closed.
     app.journal().flush().await;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,4 +1,4 @@
-//! What all handlers share.
+//! The state that all handlers share.
 
 use super::answers::Answers;
 use super::async_calls::AsyncCalls;

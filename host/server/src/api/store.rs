@@ -1,4 +1,4 @@
-//! What the API reads from the journal, and writes into it.
+//! The reads and the writes of the API in the journal.
 
 use super::health::JournalReadiness;
 use super::open_sessions::{OpenSession, Owner};
@@ -101,8 +101,8 @@ impl Shared {
         if is_its { Ok(()) } else { Err(ApiError::NoSuchSession) }
     }
 
-    /// Returns true for a session that this client has opened in this run. Who has a client's token
-    /// now need not be who had it in an earlier run.
+    /// Returns true for a session that this client has opened in this run. The holder of a client's
+    /// token now need not be its holder in an earlier run.
     pub(super) fn is_of_client(&self, row: &SessionRow, client: &str) -> bool {
         row.client.as_deref() == Some(client) && self.journal().is_of_this_run(row)
     }

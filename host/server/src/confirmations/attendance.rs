@@ -1,4 +1,4 @@
-//! Who is attached and could answer a confirmation request.
+//! The operators who are attached and could answer a confirmation request.
 
 use std::sync::Arc;
 use std::time::Duration;

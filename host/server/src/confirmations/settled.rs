@@ -16,7 +16,7 @@ const KEPT: usize = 1024;
 pub(crate) struct Settlement {
     /// `allow`, `always`, `deny`, `timeout`, `cancelled`, `nobody`, `failed` or `deferred`.
     pub(crate) decision: String,
-    /// Who answered, if it is known.
+    /// The person or the client that answered, if it is known.
     pub(crate) answered_by: Option<String>,
     /// When.
     pub(crate) answered_at: String,

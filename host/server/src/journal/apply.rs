@@ -21,7 +21,8 @@ const SET_BACK: i64 = 1_000_000;
 /// The most plugins that the journal knows.
 const PLUGINS: i64 = 4_096;
 
-/// What the writer remembers of its last records. It is forgotten after a transaction that failed.
+/// The facts about the last records that the writer remembers. They are forgotten after a
+/// transaction that failed.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
     /// The client of each session that has lately had a record.

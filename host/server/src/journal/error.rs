@@ -62,8 +62,8 @@ pub enum JournalError {
         /// The system's reason.
         reason: String,
     },
-    /// The files are no longer where they were opened. What would be written there now, the next
-    /// process would not find.
+    /// The files are no longer where they were opened. The next process would not find the records
+    /// that would be written there now.
     #[error(
         "the journal `{path}` was moved, replaced or removed while it was written; put it back, or \
          start the program again",

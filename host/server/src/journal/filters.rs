@@ -1,4 +1,4 @@
-//! What selects rows and pages of them.
+//! The filters that select rows, and the pages of them.
 
 use super::ids::{CallKey, Cursor};
 use super::rows::CallState;

@@ -13,7 +13,7 @@ const EVERY: Duration = Duration::from_millis(100);
 /// Looks for new events until the journal is closed.
 pub(super) fn follow(readers: &Readers, shared: &Shared) {
     let mut known = *shared.newest.borrow();
-    // What is recorded here is dropped. The queue ends the wait when it is closed.
+    // Records made here are dropped. The queue ends the wait when it is closed.
     while !shared.queue.take(Instant::now(), EVERY).is_last {
         match readers.read_here(|conn| reads::events::newest(conn)) {
             Ok(newest) if newest > known => {

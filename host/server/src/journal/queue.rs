@@ -67,7 +67,7 @@ impl From<&CallEnded> for ShortEnd {
     }
 }
 
-/// What was lost and has to be said or mended.
+/// The lost events, which have to be said, and the lost ends of calls, which have to be mended.
 #[derive(Debug, Default)]
 pub(super) struct Lost {
     /// The number of events.
@@ -90,7 +90,7 @@ pub(super) struct Losses {
     pub(super) records: u64,
 }
 
-/// What the writer takes at once.
+/// The entries and the losses that the writer takes at once.
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) entries: Vec<Entry>,

@@ -1,4 +1,4 @@
-//! What is written into a journal.
+//! The records that are written into a journal.
 
 use super::ids::CallKey;
 use super::time::Timestamp;
@@ -78,7 +78,7 @@ pub struct SessionOpened {
     pub at: Timestamp,
 }
 
-/// What identifies a call.
+/// The facts that identify a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallFacts {
     /// The number, from [`Journal::next_call`](super::Journal::next_call).
@@ -204,7 +204,7 @@ pub struct ConfirmationResolved {
     pub request_id: Arc<str>,
     /// The decision, as the event names it.
     pub resolution: &'static str,
-    /// Who answered, if it is known.
+    /// The name of the answerer, if it is known.
     pub answered_by: Option<Arc<str>>,
     /// The time.
     pub at: Timestamp,

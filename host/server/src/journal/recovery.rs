@@ -1,4 +1,4 @@
-//! What is left of a process that ended without closing its journal.
+//! The recovery of the records of a process that ended without closing its journal.
 
 use super::apply::{Apply, Recent};
 use super::ids::{CallKey, EventId, LAST, SessionKey};

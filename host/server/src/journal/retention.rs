@@ -124,7 +124,7 @@ impl Removal {
                 Some(first) => (Ended::WithoutEffect, Some(first)),
                 None => (Ended::All, call),
             };
-            // What is older goes first. Sessions have gone when all before them have.
+            // The older record goes first. Sessions have gone when all records before them have.
             let events_first = match (event, first) {
                 (Some(event), Some(call)) => event <= call,
                 (event, _) => event.is_some(),

@@ -26,7 +26,7 @@ struct Recent {
     newest: EventId,
 }
 
-/// What the ring knows about a reader's position.
+/// The answer of the ring for a reader's position.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// All events after the position.

@@ -1,4 +1,4 @@
-//! What is read from a journal.
+//! The rows that are read from a journal.
 
 use super::ids::{CallKey, Cursor, EventId, SessionKey};
 use super::record::{Body, Used};
@@ -231,7 +231,7 @@ pub struct ConfirmationRow {
     pub resolved: Option<Timestamp>,
     /// The decision, as the event names it; `unknown` if the process ended before.
     pub resolution: Option<String>,
-    /// Who answered, if it is known.
+    /// The name of the answerer, if it is known.
     pub answered_by: Option<String>,
 }
 

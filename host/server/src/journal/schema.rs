@@ -177,7 +177,7 @@ fn changes_since(version: i64) -> impl Iterator<Item = &'static Change> {
     CHANGES.iter().filter(move |change| change.from >= version)
 }
 
-/// What a connection may do.
+/// The access of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     /// It writes, and creates the tables of an empty file.

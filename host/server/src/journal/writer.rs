@@ -26,7 +26,7 @@ const IDLE: Duration = Duration::from_secs(60);
 /// How long it sleeps if it owes the record of a loss.
 const OWING: Duration = Duration::from_secs(1);
 
-/// What the writer shares with the journal.
+/// The state that the writer shares with the journal.
 pub(super) struct Shared {
     pub(super) queue: Queue,
     pub(super) ring: Ring,
@@ -180,7 +180,7 @@ impl Writer {
             Err(error) => {
                 self.recent = Recent::default();
                 self.fail(&error);
-                // Who waits for a record learns of the failure, and such a record is not lost.
+                // The waiter for a record learns of the failure, and such a record is not lost.
                 let unknown = records.iter().filter(|(_, waiter)| waiter.is_none());
                 self.shared.queue.lose(lost, unknown.map(|(record, _)| record));
                 answer(records, &Err(error));
@@ -247,7 +247,7 @@ impl Writer {
 
 fn answer(records: Vec<(Record, Option<Committed>)>, with: &Result<(), JournalError>) {
     for waiter in records.into_iter().filter_map(|(_, waiter)| waiter) {
-        // Who waited may have gone.
+        // The waiter may have gone.
         let _ = waiter.send(with.clone());
     }
 }

@@ -6,7 +6,7 @@ use palisade::CancellationToken;
 /// The name of the event.
 pub(super) const NAME: &str = "server.draining";
 
-/// What a reader has been told of the end of the server.
+/// The notice of the end of the server for one reader.
 #[derive(Debug)]
 pub(crate) struct Draining {
     begins: CancellationToken,

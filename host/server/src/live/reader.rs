@@ -27,7 +27,7 @@ pub(crate) struct Reader {
     newest: watch::Receiver<EventId>,
 }
 
-/// What a reader reads next.
+/// The next events of a reader, with the gap before them if there is one.
 pub(super) struct Batch {
     /// If events were lost for the reader: the first one that it did not miss.
     pub(super) gap: Option<EventId>,

@@ -1,4 +1,4 @@
-//! What the journal knows is listed with filters and shown call by call.
+//! The calls in the journal are listed with filters, and shown one by one.
 
 use super::world::{CLIENT, OPERATOR, World};
 use palisade_server::Attached;

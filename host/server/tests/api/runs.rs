@@ -1,4 +1,4 @@
-//! What an earlier run of the server has recorded is the operator's.
+//! The records of an earlier run of the server are the operator's.
 
 use super::world::{CLIENT, OPERATOR, World};
 use palisade_server::Attached;
@@ -59,7 +59,7 @@ async fn client_sees_nothing_of_an_earlier_run() {
             assert_eq!(events.until("tool.completed").await.data["tool_use_id"], "after");
         }
     }
-    // Whoever saw all events of the earlier run misses nothing.
+    // A client that saw all events of the earlier run misses nothing.
     let mut events = second.events_after(&CLIENT, "/events", Some(&place)).await;
     assert_eq!(events.next().await.unwrap().name, "session.opened");
     assert_eq!(events.until("tool.completed").await.data["tool_use_id"], "after");

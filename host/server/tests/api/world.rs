@@ -19,7 +19,7 @@ use tower_service::Service as _;
 /// The longest time that a test waits for anything.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Who sends a request.
+/// The sender of a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Sender {
     Nobody,

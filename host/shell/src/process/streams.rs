@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::process::Stdio;
 
-/// What a command reads and writes.
+/// The pipes that a command reads and writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Streams {
     /// It reads nothing, and writes output and errors to one pipe, which keeps their order.
@@ -21,11 +21,11 @@ pub(crate) enum HostStreams {
     Output(OwnedFd),
     /// Those of [`Streams::Service`].
     Service {
-        /// What the command reads, to be written.
+        /// The end for writing of the pipe that the command reads.
         input: OwnedFd,
-        /// What the command writes.
+        /// The end for reading of the pipe for the output of the command.
         output: OwnedFd,
-        /// What the command writes as errors.
+        /// The end for reading of the pipe for the errors of the command.
         errors: OwnedFd,
     },
 }

@@ -97,7 +97,7 @@ impl Lock {
         let result = change(&mut lock);
         let invalid = |reason: String| LockError::Invalid { path: path.to_owned(), reason };
         let text = lock.to_text().map_err(|error| invalid(error.to_string()))?;
-        // What this program writes, it has to understand.
+        // This program has to understand the locks that it writes.
         if text.len() as u64 > MAX_FILE {
             let count = lock.entries().len();
             return Err(invalid(format!(

@@ -38,7 +38,8 @@ impl Lock {
         self.entries.iter().filter(|entry| entry.is_installed())
     }
 
-    /// Returns the entry of the installed plugin of this name. One that is not revoked comes first.
+    /// Returns the entry of the installed plugin of this name. An entry that is not revoked comes
+    /// first.
     #[must_use]
     pub fn installed_as(&self, name: &str) -> Option<&Entry> {
         let named = || self.installed().filter(|entry| entry.name == name);

@@ -15,7 +15,7 @@ pub(super) const PROTECTED: [&str; 4] = [GIT, SETTINGS, LOCK, SERVERS];
 /// that decides about rights. Guests can neither change nor read them, in whichever directory they
 /// are made.
 pub const PRIVATE_PREFIX: &str = "palisade.private-";
-/// What the short names of the settings and of the approvals begin with on Windows.
+/// The beginning of the short names of the settings and of the approvals on Windows.
 const SHORT: &str = "palisa~";
 /// How they end.
 const SHORT_ENDS: [&str; 3] = [".tom", ".loc", ".mcp"];

@@ -20,7 +20,7 @@ SETTINGS = {
     "DISABLE_AUTOUPDATER": "1",
     "ENABLE_TOOL_SEARCH": "false",
 }
-# What the program gets of the environment: no account and no other setting of this machine.
+# The environment variables that the program gets: no account, no other setting of this machine.
 KEPT = ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "HOME", "NO_PROXY", "PATH", "TMPDIR")
 
 

@@ -39,7 +39,7 @@ class Attendant:
         is in seconds."""
         self.address = url and address_of(url)
         self.decision, self.after, self.earlier = decision, after, kept()
-        # What was asked, by its id, and what was answered.
+        # The questions, by their ids, and the answers.
         self.questions, self.answers = {}, []
         # The connection with the events.
         self.socket, self.attached = None, threading.Event()

@@ -84,7 +84,7 @@ class User:
 class Client:
     """A framework under test. Each client derives from this class."""
 
-    # What the framework puts before the name of each tool.
+    # The text that the framework puts before the name of each tool.
     prefix = ""
     # Whether the framework can show forms.
     shows_forms = True

@@ -21,7 +21,7 @@ pub(super) enum Reply {
     Stream(String),
 }
 
-/// What the model says: calls, or its last words.
+/// The content of the model's reply: calls, or its last words.
 pub(super) enum Said {
     Calls(Vec<Call>),
     Text(String),

@@ -25,13 +25,14 @@ VERSION = "0.25.1"
 
 _ENTRY = "palisade_entry"
 _PACKAGE = Path(__file__).resolve().parent.parent
-# What a plugin may import; the host refuses others when it loads the plugin (`wit/world.wit`).
+# The interfaces that a plugin may import; the host refuses others when it loads the plugin
+# (`wit/world.wit`).
 _INTERFACES = re.compile(r"palisade:tool/\w+@|wasi:(cli|clocks|filesystem|io|random|sockets)/")
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the author asked for."""
+    """The options that the author gave."""
 
     source: Path
     output: Path

@@ -32,7 +32,7 @@ class Import:
 
 @dataclass
 class Found:
-    """What a plugin imports."""
+    """The imports of a plugin."""
 
     required: set[str] = field(default_factory=set)
     """Modules that the author's modules import within functions."""

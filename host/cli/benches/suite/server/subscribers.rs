@@ -25,7 +25,7 @@ pub(super) struct Subscribers {
     others: Vec<JoinHandle<Other>>,
 }
 
-/// What the subscribers received.
+/// The events and bytes that the subscribers received, with their delays.
 pub(super) struct Delivered {
     /// The number of events.
     pub(super) events: usize,
@@ -35,13 +35,13 @@ pub(super) struct Delivered {
     pub(super) later: Vec<Duration>,
 }
 
-/// What a subscriber found that looks at each event.
+/// The measurements of the subscriber that looks at each event.
 struct Counted {
     events: usize,
     ended: Instant,
 }
 
-/// What another subscriber found.
+/// The measurements of another subscriber.
 struct Other {
     bytes: usize,
     ended: Instant,

@@ -50,7 +50,7 @@ pub(in crate::cli) fn before_calls(
     Ok(())
 }
 
-/// What a question is asked for.
+/// The facts for a question: the options of the run, the lock, and the place of the plugin.
 struct Asked<'a> {
     common: &'a Common,
     lock: &'a Path,

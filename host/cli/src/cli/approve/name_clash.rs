@@ -24,7 +24,7 @@ pub(in crate::cli) struct NameClash {
     effect: Effect,
 }
 
-/// What an approval would change.
+/// The effect of an approval.
 #[derive(Debug)]
 enum Effect {
     /// The plugin does not load, for this reason.
@@ -130,7 +130,7 @@ pub(in crate::cli) fn of_incoming(
     let Some(reason) = taken(&after, plugin) else { return Ok(None) };
     let effect = match is_behind_an_owner(&after, plugin, trust::installed(common).as_deref()) {
         true => Effect::DoesNotLoad(reason),
-        // What the former file of the plugin keeps out is not lost with the new one.
+        // A plugin that the former file keeps out is not lost with the new file.
         false if !is_shared_now(common, settings, plugin)? => return Ok(None),
         false => Effect::Shares(reason),
     };

@@ -10,7 +10,7 @@ use palisade_trust::{Keys, LockedPlugins};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// What a run of `approve` chooses from.
+/// The host, the approvals and the keys from which a run of `approve` chooses its plugins.
 pub(super) struct Pending<'a> {
     pub(super) common: &'a Common,
     pub(super) args: &'a Args,

@@ -63,7 +63,7 @@ pub(in crate::cli) struct McpConfig {
     /// Reach a server that runs already, such as http://127.0.0.1:8080/mcp, in place of starting one
     #[arg(long, value_name = "URL")]
     pub(in crate::cli) http: Option<String>,
-    /// What the client calls the server: letters, digits, `-` and `_`
+    /// The name of the server in the client: letters, digits, `-` and `_`
     #[arg(long, default_value = "palisade")]
     pub(in crate::cli) name: String,
     /// Let the server run tools of these classes without asking, such as `write` or `write,execute`; none and read run anyway. A `deny` of the settings stays

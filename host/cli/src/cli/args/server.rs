@@ -30,7 +30,7 @@ pub(in crate::cli) struct Serve {
     /// Let the person in the console answer what a client cannot ask: such a call waits for an answer, also while no console is open. Beside standard input and output, this serves the console on a free port of 127.0.0.1
     #[arg(long)]
     pub(in crate::cli) console: bool,
-    /// Who answers the question before a call: `anyone` who is asked, also the client of the call with a form, or the `operator` alone, in the console or `palisade watch`. `operator` needs --http or --console
+    /// The person who answers the question before a call: `anyone` who is asked, also the client of the call with a form, or the `operator` alone, in the console or `palisade watch`. `operator` needs --http or --console
     #[arg(long, value_enum, value_name = "WHO", default_value = "anyone")]
     pub(in crate::cli) answers: Answerer,
     /// The operator's token, for the console and `palisade watch`, in a file that only you can read. Without one a token is made
@@ -52,14 +52,14 @@ pub(in crate::cli) struct Serve {
     pub(in crate::cli) running: Running,
 }
 
-/// Who may answer the question before a call of a client.
+/// The parties that may answer the question before a call of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum Answerer {
     Anyone,
     Operator,
 }
 
-/// What `--token` says. A token itself is never an argument.
+/// The value of `--token`. A token itself is never an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum NoToken {
     None,

@@ -5,7 +5,7 @@ use palisade::tool::Digest;
 use palisade_store::parse_digest;
 use std::path::PathBuf;
 
-/// What a command line says in place of a person.
+/// The answer that a command line gives in place of a person.
 #[derive(ClapArgs, Debug, Clone, Copy)]
 pub(in crate::cli) struct Consent {
     /// Approve without asking, for scripts. A plugin without its signature, of a new signer, revoked, or older than the approved one is refused

@@ -1,4 +1,4 @@
-//! What a grant needs besides itself before it changes anything.
+//! The conditions under which a grant has an effect: an imported interface, a network rule, a tool.
 
 use crate::cli::args::Common;
 use crate::cli::exit::Failure;

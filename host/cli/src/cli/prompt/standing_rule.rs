@@ -144,7 +144,7 @@ impl StandingRule {
             .ok_or_else(|| invalid("`confirm.tools` is not a table".to_owned()))?;
         tools.insert(&self.name, value(Mode::Auto.as_str()));
         let text = document.to_string();
-        // What this program writes, it has to understand.
+        // This program has to understand the files that it writes.
         let read = FileConfig::parse(&text).map_err(invalid)?;
         match read.tools.get(&self.name) {
             Some(Mode::Auto) => Ok(text),

@@ -32,7 +32,7 @@ pub(super) fn notify(state: State) {
     }
 }
 
-/// Who can read standard error.
+/// The readers of standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Readers {
     /// Those who started the program.

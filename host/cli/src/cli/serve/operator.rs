@@ -1,4 +1,4 @@
-//! What a server has for its operator: the journal, the API and the console.
+//! The parts of a server for its operator: the journal, the API and the console.
 
 use crate::cli::args::{Common, Serve as Args};
 use crate::cli::exit::Failure;

@@ -134,7 +134,7 @@ impl Input {
         }
     }
 
-    /// Parses and prepares a line. What may take long runs in a task.
+    /// Parses and prepares a line. A step that may take long runs in a task.
     fn parse(&mut self, line: Line, backpressure: Backpressure) -> Option<InputEvent> {
         let bytes = match line {
             Line::Whole(bytes) => bytes,

@@ -37,8 +37,8 @@ struct Inner {
     limits: MemoryLimits,
     /// The allowance of the host beyond the call's limit.
     host: u64,
-    /// What the tool may hold beyond the limit that the account was created with, because its
-    /// plugin has a limit of its own.
+    /// The memory that the tool may hold beyond the limit that the account was created with. Its
+    /// plugin has a limit of its own then.
     more: AtomicU64,
     /// The memory that the call and the calls that it makes take as a whole, in bytes: counted
     /// stacks, and what is behind the handles of powers.
@@ -242,8 +242,8 @@ impl Account {
             owner.subtract(expected);
             return Ok(());
         }
-        // Another thread may have released memory since. What it reserves from here on, it counts
-        // itself where it belongs.
+        // Another thread may have released memory since. That thread itself counts its later
+        // reservations where they belong.
         let held = inner.held.assign();
         owner.add_always(held.saturating_sub(expected));
         owner.subtract(expected.saturating_sub(held));

@@ -145,7 +145,7 @@ impl HeldDescription {
 
     /// Returns a description that [`HELD`] counts already.
     fn counted(part: DescriptionPart, memory: DescriptionMemory) -> Self {
-        // What clients list counts where it is made.
+        // The copies for the lists of clients count where they are made.
         let owed = memory.described.saturating_add(memory.validators);
         let owed = Owed::new(usize::try_from(owed).unwrap_or(usize::MAX));
         Self { owed, part, with_copies: memory.with_copies() }

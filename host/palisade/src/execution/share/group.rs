@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// What the owners of a group have in common. The wider a group is, the more it may hold together.
+/// The property that the owners of a group have in common. The wider a group is, the more it may
+/// hold together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum GroupKind {
     /// All sessions of one caller, for one plugin.

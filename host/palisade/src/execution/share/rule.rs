@@ -13,7 +13,7 @@ fn threshold(free: u64, floor: u64) -> u64 {
 ///
 /// # Errors
 ///
-/// What a group would hold that is at its threshold.
+/// The amount that a group would hold, if it is more than the threshold of the group.
 pub(crate) fn most_within(
     groups: impl Iterator<Item = (GroupKind, u64)>,
     free: u64,

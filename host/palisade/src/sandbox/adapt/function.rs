@@ -24,7 +24,7 @@ pub(crate) struct Function {
     pub(crate) fuel: usize,
 }
 
-/// What a function returns.
+/// The type of the result of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Outcome {
     Nothing,

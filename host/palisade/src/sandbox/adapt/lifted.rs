@@ -1,10 +1,10 @@
 //! The bound on the memory of the values that a function returns.
 //!
-//! The engine lifts a result into a tree of values at once, before the host sees it. What it takes
-//! from the guest it counts in *fuel*: one unit for each byte of a text, and the size of a value
-//! for each element, field and payload. The tree takes more memory than that, by a factor that depends
-//! on the types: a list grows by doubling, and each name is a string of its own. So each function
-//! gets as much fuel as keeps its largest result within [`MEMORY`].
+//! The engine lifts a result into a tree of values at once, before the host sees it. The engine
+//! counts the data from the guest in *fuel*: one unit for each byte of a text, and the size of a
+//! value for each element, field and payload. The tree takes more memory than that, by a factor
+//! that depends on the types: a list grows by doubling, and each name is a string of its own. So
+//! each function gets as much fuel as keeps its largest result within [`MEMORY`].
 
 use super::shape::{Field, Shape};
 use crate::sandbox::limits;

@@ -19,10 +19,10 @@ const BY_ENGINE: usize = 16;
 /// 150 ns.
 const ACCESS: usize = 8;
 
-/// Returns the cost of an operator, in operators. One that the host carries out has the whole cost,
-/// so that a check comes behind it: it takes up to a millisecond, and a recursion could make some
-/// in each of its frames. A call of an imported function leads through a function of the guest,
-/// whose head is a check.
+/// Returns the cost of an operator, in operators. An operator that the host carries out has the
+/// whole cost, so that a check comes behind it: it takes up to a millisecond, and a recursion could
+/// make some in each of its frames. A call of an imported function leads through a function of the
+/// guest, whose head is a check.
 pub(super) fn cost(operator: &Operator<'_>) -> usize {
     match operator {
         Operator::MemoryGrow { .. } | Operator::TableGrow { .. } => MOST,

@@ -46,7 +46,7 @@ pub(super) async fn send(
     Ok(got.map(messages))
 }
 
-/// Converts texts to a list in JSON. One that is longer than a result is not built, since each
+/// Converts texts to a list in JSON. A list that is longer than a result is not built, since each
 /// character can take six times its length: its place takes a block that is refused for its length.
 fn json_list(texts: Vec<String>) -> Content {
     let length = |byte: u8| match byte {

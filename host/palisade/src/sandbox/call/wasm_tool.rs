@@ -59,7 +59,7 @@ enum Target<'a> {
     Offered(Offered),
 }
 
-/// What a guest has returned.
+/// The return value of a guest.
 enum Raw {
     Returned(Returned),
     Answered(Result<Answered, NoAnswer>),

@@ -23,7 +23,7 @@ impl Cost {
     }
 }
 
-/// What the engine makes for instances of core modules.
+/// The data, memories and tables that the engine makes for instances of core modules.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct CoreCost {
     /// The engine's data, in bytes.
@@ -68,8 +68,8 @@ impl Instances {
         self.own = self.own.plus(Cost { parts: parts.into(), ..Cost::default() });
     }
 
-    /// Adds an instance of a core module. One that comes from outside costs at most what any module
-    /// in the whole file does.
+    /// Adds an instance of a core module. A module from outside costs at most as much as the most
+    /// expensive module of the whole file.
     pub(super) fn core(&mut self, instance: &Instance<'_>, most: CoreCost) {
         self.own = self.own.plus(match instance {
             Instance::Instantiate { module_index, args } => {

@@ -3,7 +3,7 @@
 use super::class::Class;
 use super::{BACK_REFERENCE, Rest};
 
-/// What an escape stands for.
+/// The meaning of an escape.
 pub(super) enum Escape {
     /// `\b`, between a word and something else. In brackets it is the backspace.
     Boundary,

@@ -238,7 +238,7 @@ function sections(call) {
   ].filter(Boolean);
 }
 
-/** What the first part of the page shows. Another value of one of these draws that part again. */
+/** The members in the first part of the page. Another value of one draws that part again. */
 const HEAD = [
   'id',
   'call_id',

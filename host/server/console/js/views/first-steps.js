@@ -1,4 +1,4 @@
-// What *Now* says while the journal knows no call: how the first one comes.
+// The text of *Now* while the journal knows no call: the way to the first call.
 
 import { programUrl } from '../api.js';
 import { h } from '../dom.js';

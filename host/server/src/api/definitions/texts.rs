@@ -27,7 +27,7 @@ pub(super) enum Form {
 pub(super) struct ToolText {
     /// The tool.
     pub(super) tool: String,
-    /// What the form cannot express of it: the elements of an array, with commas between them.
+    /// The parts that the form cannot express: the elements of an array, with commas between them.
     pub(super) weakened: String,
     /// The memory of both.
     #[expect(dead_code, reason = "counts for as long as it lives")]

@@ -1,4 +1,4 @@
-//! What a session is opened with. It never gets more than the host gives its own session.
+//! The request that opens a session. It never gives more than the host gives its own session.
 
 use crate::api::ids::{check_id, fresh_id};
 use crate::api::open_sessions::{OpenSession, Owner};

@@ -23,7 +23,7 @@ pub(super) async fn make_room_in_file(journal: &Journal) {
     limit_pages(journal, |_| 1 << 30).await;
 }
 
-/// What must hold before, on and after a full disk.
+/// Checks the promises that must hold before, on and after a full disk.
 async fn fails_and_recovers(
     journal: &Journal,
     fill: impl AsyncFnOnce(),

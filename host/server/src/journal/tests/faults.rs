@@ -1,4 +1,4 @@
-//! What can fail the writer besides a full disk and a kill, and what holds then.
+//! The faults of the writer besides a full disk and a kill, and the promises that hold then.
 //!
 //! | fault | tests |
 //! |---|---|

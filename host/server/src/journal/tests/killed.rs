@@ -12,7 +12,7 @@ const KILLS_KEY: &str = "PALISADE_TEST_JOURNAL_KILLS";
 /// Names the journal to the process that writes it.
 const JOURNAL_KEY: &str = "PALISADE_TEST_KILLED_JOURNAL";
 
-/// What a killed process said: each line was said after what it says was true.
+/// The statements of a killed process. Each statement was made after it had become true.
 #[derive(Debug, Default)]
 struct Said {
     /// The calls whose start was committed.

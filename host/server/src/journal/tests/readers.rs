@@ -54,7 +54,7 @@ async fn many_readers_get_each_of_ten_thousand_events_once() {
     }
     journal.flush().await;
     assert_eq!(journal.health().lost_events, 0);
-    // One that comes late finds the oldest events in the file only.
+    // A reader that comes late finds the oldest events in the file only.
     let late = follow(journal.clone(), to, 99).await;
     for reader in readers {
         assert_eq!(reader.await.unwrap(), late);

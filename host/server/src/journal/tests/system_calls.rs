@@ -15,7 +15,7 @@ const COMMITS: u64 = 24;
 /// The most writes that are failed in turn, spread over all.
 const TRIES: usize = 48;
 
-/// What a process said of its commits.
+/// The statements of a process about its commits.
 #[derive(Debug, Default)]
 struct Said {
     committed: BTreeSet<u64>,
