@@ -13,13 +13,12 @@ mod tests;
 
 pub use commands::Commands;
 pub use file_state::FileState;
-pub(crate) use files::is_temporary;
 pub use files::{FileError, MAX_ENTRIES, MAX_FILE_BYTES, WorkspaceFiles};
 use palisade_wasi_fs::Mount;
 pub use palisade_wasi_fs::internal::LastLink;
 pub(crate) use palisade_wasi_fs::internal::{
     Admission, Forbidden, Identity, Inspected, Mounts, Opener, QUIETLY, READ_DIRECTORY, Standing,
-    is_the_kernels, open_regular, open_regular_at,
+    is_temporary, is_the_kernels, open_regular, open_regular_at,
 };
 pub use palisade_wasi_fs::{HardLinks, PathRuleError, PathRules};
 pub(crate) use palisade_wasi_fs::{

@@ -147,11 +147,6 @@ impl ChangeLog {
             .collect()
     }
 
-    /// Returns true if the call is known to have created the entry at this path.
-    pub(super) fn has_created(&self, path: &str) -> bool {
-        self.changes.get(path).is_some_and(|change| change.origin == Origin::Call)
-    }
-
     /// Returns the entries that the call created, that still exist, and whose name is `meant`.
     /// The newest come first.
     pub(super) fn created(&self, meant: impl Fn(&str) -> bool) -> Vec<String> {

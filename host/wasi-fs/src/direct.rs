@@ -11,6 +11,7 @@ mod mount;
 mod node;
 mod open;
 mod pace;
+mod permissions;
 mod sync;
 mod walk;
 
@@ -20,3 +21,4 @@ pub use mount::Mount;
 #[cfg(test)]
 pub(super) use mount::Resolver;
 pub(super) use mount::Root;
+pub use permissions::is_temporary;

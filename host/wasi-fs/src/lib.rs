@@ -86,6 +86,7 @@ mod filesystem;
 mod inspect;
 #[doc(hidden)]
 pub mod internal;
+mod new_files;
 mod path;
 mod path_rules;
 mod positioned;

@@ -3,9 +3,12 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use rustix::fs::{RawMode, Stat};
+
 use crate::budget::ResourceBudget;
 use crate::change_log::{ChangeLog, Origin};
 use crate::errors::Refusal;
+use crate::new_files::{NewFile, NewFiles};
 use crate::protected_paths::{HardLinks, ProtectedPaths};
 use crate::quotas::{Counter, Counters, Exhausted, Quotas, SharedQuotas};
 
@@ -19,6 +22,7 @@ pub(super) struct Usage {
     exhausted: OnceLock<Exhausted>,
     full: AtomicBool,
     changes: Mutex<ChangeLog>,
+    new_files: Mutex<NewFiles>,
     depth: u64,
     protected: Option<Arc<ProtectedPaths>>,
     budget: Option<Arc<dyn ResourceBudget>>,
@@ -38,6 +42,7 @@ impl Usage {
             exhausted: OnceLock::new(),
             full: AtomicBool::new(false),
             changes: Mutex::new(ChangeLog::default()),
+            new_files: Mutex::default(),
             depth: quotas.depth,
             protected,
             budget,
@@ -136,9 +141,18 @@ impl Usage {
         self.change_log().paths()
     }
 
-    /// Returns true if the call is known to have created the entry at this path.
-    pub(super) fn has_created(&self, path: &str) -> bool {
-        self.change_log().has_created(path)
+    /// Remembers a file that the call has created.
+    pub(super) fn note_new_file(&self, file: NewFile) {
+        self.new_files().add(file);
+    }
+
+    /// Returns the permissions of a new file, if the call has created this file lately.
+    pub(super) fn default_of_new_file(&self, stat: &Stat) -> Option<RawMode> {
+        self.new_files().default_of(stat)
+    }
+
+    fn new_files(&self) -> MutexGuard<'_, NewFiles> {
+        self.new_files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the entries that the call created, that still exist, and whose name is `meant`.

@@ -79,6 +79,19 @@ fn difference_that_is_out_of_date_is_not_made() {
 }
 
 #[test]
+fn link_that_is_deleted_shows_and_loses_no_other_file() {
+    let world = World::new();
+    world.file("real.txt", "hello");
+    std::os::unix::fs::symlink("real.txt", world.root().join("link")).unwrap();
+    let (mut terminal, child) = asked(&world, &["call", "delete_file", r#"{"path": "link"}"#]);
+    terminal.types("y\n");
+    let _ = finish(child).exits_with(0);
+    assert!(!terminal.transcript().contains("hello"));
+    assert!(std::fs::symlink_metadata(world.root().join("link")).is_err());
+    assert_eq!(world.read("real.txt").as_deref(), Some("hello"));
+}
+
+#[test]
 fn only_a_clear_yes_is_a_yes() {
     for keys in ["y\n", "Y\n", "yes\n", " YES \n"] {
         let world = World::new();

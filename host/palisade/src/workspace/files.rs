@@ -7,7 +7,6 @@ mod place;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use atomic::is_temporary;
 pub use error::FileError;
 
 use super::{FileState, HardLinks, LastLink, ProtectedPaths, Standing, Workspace};
@@ -109,6 +108,14 @@ impl<'a> WorkspaceFiles<'a> {
         let bytes = read_bounded(file, length).map_err(fail)?;
         let bytes = bytes.ok_or_else(|| too_large(path, MAX_FILE_BYTES + 1))?;
         Ok((bytes, FileState::of(&metadata)))
+    }
+
+    /// Returns the state of a symbolic link itself, or `None` if the path is not one.
+    #[must_use]
+    pub fn state_of_link(&self, path: &str) -> Option<FileState> {
+        let relative = self.resolve(path, LastLink::Keep).ok()?;
+        let entry = self.workspace.dir().symlink_metadata(relative).ok()?;
+        entry.is_symlink().then(|| FileState::of(&entry))
     }
 
     /// Writes a text to a file, as [`write_bytes`](Self::write_bytes).

@@ -175,6 +175,13 @@ fn change(
     workspace: &Workspace,
     displayed: &DisplayedFiles,
 ) -> FileChange {
+    if let Edit::Delete { .. } = edit
+        && let Some(link) = workspace.files().state_of_link(path)
+    {
+        displayed.record(path, link);
+        let note = "a symbolic link, which is removed itself; the file behind it stays";
+        return FileChange { change: Change::Delete, ..FileChange::unknown(path, note) };
+    }
     // A link may lead from a harmless name into a protected tree.
     if let Err(error) = workspace.files().check_change(path) {
         return FileChange::unknown(path, error.to_string());

@@ -1,20 +1,16 @@
 //! Operations on directory entries: create, remove, rename, link.
 
 use std::ffi::OsStr;
-use std::path::Path;
 
-use rustix::fs::{
-    AtFlags, FileType, Mode, Stat, fchmod, linkat, mkdirat, readlinkat, renameat, unlinkat,
-};
+use rustix::fs::{AtFlags, FileType, Mode, linkat, mkdirat, readlinkat, renameat, unlinkat};
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 use super::height::check_tree;
 use super::locate::{Follow, Located, is_directory, locate};
 use super::mount::OpenDir;
+use super::permissions;
 use crate::errors::{Fault, Refusal};
-use crate::inspect::LastLink;
 use crate::path::GuestPath;
-use crate::regular::open_regular_at;
 use crate::usage::Usage;
 
 /// Creates a directory.
@@ -84,42 +80,10 @@ pub(super) async fn rename(
     }
     let _admission = new.admit(usage)?;
     let replaced = new.stat()?;
-    if let Some(replaced) = &replaced {
-        keep_permissions(&old, replaced, usage)?;
-    }
+    permissions::settle(&old, (&new, replaced.as_ref()), usage)?;
     renameat(old.handle(), &*old.name, new.handle(), &*new.name)?;
     usage.note_moved(&old.real_name(), &new.real_name(), replaced.is_some());
     Ok(())
-}
-
-/// Gives a file the permissions of the file that it is about to replace. Guests can neither see nor
-/// set permissions, and they replace files in this way: a private file must not become readable by
-/// others, nor a program lose its executable bit. A file that the call has not created gets no
-/// permission that it does not have.
-fn keep_permissions(old: &Located<'_>, replaced: &Stat, usage: &Usage) -> Result<(), Fault> {
-    let is_file = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-    let Some(stat) = old.stat()?.filter(|stat| is_file(stat) && is_file(replaced)) else {
-        return Ok(());
-    };
-    let kept = match usage.has_created(&old.real_name()) {
-        true => permissions_for(&stat, replaced),
-        false => permissions_for(&stat, replaced) & stat.st_mode,
-    };
-    if stat.st_mode & 0o7777 != kept {
-        let file = open_regular_at(old.handle(), Path::new(&*old.name), LastLink::Keep)?;
-        fchmod(&file, Mode::from_raw_mode(kept))?;
-    }
-    Ok(())
-}
-
-/// Returns the permission bits for a file that replaces another one: neither setuid nor setgid,
-/// since the owners may differ, and none for another group than those of all users.
-fn permissions_for(file: &Stat, replaced: &Stat) -> rustix::fs::RawMode {
-    let mode = replaced.st_mode & 0o777;
-    match file.st_gid == replaced.st_gid {
-        true => mode,
-        false => (mode & 0o707) | (mode & 0o070 & ((mode & 0o007) << 3)),
-    }
 }
 
 /// Creates a hard link to a regular file. A hard link to a symbolic link is refused: it would

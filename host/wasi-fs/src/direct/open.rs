@@ -19,6 +19,7 @@ use super::locate::{Follow, Located, look};
 use super::locate::{Stopped, open_beneath};
 use super::mount::{OpenDir, Resolver};
 use super::node::Node;
+use super::permissions;
 use super::walk::walk;
 use crate::Access;
 use crate::errors::{Fault, Refusal};
@@ -342,12 +343,10 @@ fn create_new(
     }
     // `EXCL` does not follow a symbolic link either.
     let flags = access_flags(wish.mode) | OFlags::CREATE | OFlags::EXCL;
-    // The default of ordinary programs; the user's umask restricts it.
-    let permissions = Permissions::from_raw_mode(0o666);
     usage.check_depth(depth)?;
     let _admission = place.admit(usage)?;
     usage.charge_entry()?;
-    let made = openat(place.handle(), &*place.name, flags, permissions);
+    let made = permissions::create(place.handle(), &place.name, flags, usage);
     let handle = made.inspect_err(|_| usage.refund_entry())?;
     if usage.filter().is_some() && !place.still_permits(&fstat(&handle)?, usage)? {
         return Err(ErrorCode::Busy.into());

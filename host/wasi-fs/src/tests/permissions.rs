@@ -35,3 +35,38 @@ fn replacing_file_has_the_permissions_of_the_replaced_one() {
         assert_eq!(mode("other"), new, "it replaces nothing");
     });
 }
+
+#[test]
+fn temporary_file_is_private_until_it_has_its_name() {
+    const TEMPORARY: &str = ".palisade-0123456789abcdef.tmp";
+    everywhere(|call| {
+        let root = call.host(".");
+        let mode = |path: &str| fs::metadata(root.join(path)).unwrap().mode() & 0o7777;
+        fs::set_permissions(root.join("file.txt"), fs::Permissions::from_mode(0o640)).unwrap();
+        call.write("new", "x").unwrap();
+        for (name, settled) in [("file.txt", 0o640), ("another", mode("new"))] {
+            call.write(TEMPORARY, "x").unwrap();
+            assert_eq!(mode(TEMPORARY), 0o600);
+            call.rename(TEMPORARY, name).unwrap();
+            assert_eq!(mode(name), settled, "{name}");
+        }
+    });
+}
+
+/// The file that a call moves to a path is not the one that it has created there.
+#[test]
+fn file_that_was_there_gets_no_permission_by_a_new_name() {
+    everywhere(|call| {
+        let root = call.host(".");
+        let mode = |path: &str| fs::metadata(root.join(path)).unwrap().mode() & 0o7777;
+        fs::write(root.join("secret"), "x").unwrap();
+        fs::set_permissions(root.join("secret"), fs::Permissions::from_mode(0o600)).unwrap();
+        fs::write(root.join("public"), "x").unwrap();
+        fs::set_permissions(root.join("public"), fs::Permissions::from_mode(0o755)).unwrap();
+        call.write("made", "x").unwrap();
+        call.rename("secret", "made").unwrap();
+        call.rename("made", "elsewhere").unwrap();
+        call.rename("elsewhere", "public").unwrap();
+        assert_eq!(mode("public"), 0o600);
+    });
+}
