@@ -38,3 +38,20 @@ fn pattern_that_names_no_tools_is_a_usage_error() {
     let ran = program(&world).args(["grant", &file, "tools", "*_file"]).run().exits_with(2);
     assert!(ran.stderr.contains("search_*"), "{}", ran.stderr);
 }
+
+/// A tool that sees files runs on a thread of its own, whose runtime knows no processes.
+#[test]
+fn command_runs_whatever_the_class_of_the_tool_that_calls_it() {
+    for caller in ["nested_run", "nested_read"] {
+        let world = World::new();
+        let file = NESTED_CALLS.file().display().to_string();
+        let _ = program(&world).args(["grant", &file, "tools", "*"]).run().exits_with(0);
+        let calls = json!([{"tool": "shell", "input": {"command": "sleep 0.1; echo done"}}]);
+        let input = json!({"calls": calls}).to_string();
+        let allowed = ["call", "--allow", "execute", caller, &input, "--json"];
+        let ran = program(&world).args(allowed).run();
+        let output: Value = serde_json::from_str(ran.json()["output"].as_str().unwrap()).unwrap();
+        assert_eq!(output[0]["class"], Value::Null, "{caller}: {output}");
+        assert!(output[0]["text"].as_str().unwrap().contains("done"), "{caller}: {output}");
+    }
+}

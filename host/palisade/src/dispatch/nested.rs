@@ -23,9 +23,11 @@ use crate::tool::{
 };
 use crate::workspace::{Quotas, SharedQuotas};
 use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -43,6 +45,8 @@ pub(super) struct NestedCaller {
     made: AtomicUsize,
     has_advised: AtomicBool,
     report: Mutex<Report>,
+    /// The runtime of the outermost call, unless the embedder polls calls outside of one.
+    runtime: Option<Handle>,
 }
 
 impl NestedCaller {
@@ -79,6 +83,7 @@ impl NestedCaller {
             made: AtomicUsize::new(0),
             has_advised: AtomicBool::new(false),
             report: Mutex::default(),
+            runtime: Handle::try_current().ok(),
         }
     }
 
@@ -212,13 +217,26 @@ impl ToolCaller for NestedCaller {
                 Box::pin(running) as BoxFuture<'_, Result<ToolResult, NestedExit>>
             });
             // All of them end first, so that each has its result in the next run.
-            all(running.collect()).await.into_iter().collect()
+            let all = within(self.runtime.as_ref(), all(running.collect()));
+            all.await.into_iter().collect()
         })
     }
 
     fn report(&self) -> Report {
         self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
+
+/// Polls calls within the runtime of the outermost call. The thread of the tool that makes them may
+/// have a runtime of its own, which has timers alone and ends with the tool: a native tool would
+/// find no sockets and no processes there.
+async fn within<T>(runtime: Option<&Handle>, calls: impl Future<Output = T>) -> T {
+    let mut calls = pin!(calls);
+    poll_fn(|cx| {
+        let _entered = runtime.map(Handle::enter);
+        calls.as_mut().poll(cx)
+    })
+    .await
 }
 
 /// Runs futures at the same time, in this task, so that dropping it ends them at once.
