@@ -20,6 +20,7 @@ mod login;
 mod login_halves;
 mod logins;
 mod random;
+mod read_rate;
 mod rejection;
 mod rejection_log;
 mod request_body;

@@ -159,6 +159,7 @@ impl ConnectionHandler {
         let peer = Peer::new(from);
         let is_connected = self.serve_requests(socket, &peer, disconnected.as_mut(), stop).await;
         if is_connected {
+            handle.bound_reads();
             self.keep_taken_over(&handle, disconnected, peer.last_caller()).await;
         }
     }

@@ -3,12 +3,14 @@
 //! A response body cannot enforce the timeout: hyper does not poll it while earlier frames wait to
 //! be written. The socket fails instead, which drops the body with the connection.
 //!
-//! A connection that was taken over by another protocol belongs to whoever serves that protocol.
-//! Its socket can be observed and closed from outside.
+//! A connection that was taken over by another protocol belongs to the server of that protocol. Its
+//! socket can be observed and closed from outside, and is read at a bounded rate.
 
+use super::read_rate::ReadRate;
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
@@ -27,11 +29,14 @@ pub(super) struct Socket<S> {
     /// Wakes a pending read, and a pending write, when the socket is closed.
     wake_read: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     wake_write: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    /// Set once another protocol has taken the connection over.
+    taken_over: Arc<OnceLock<Mutex<ReadRate>>>,
     _dropped: DropGuard,
 }
 
 /// Observes a socket that others own.
 pub(super) struct SocketHandle {
+    taken_over: Arc<OnceLock<Mutex<ReadRate>>>,
     closed: CancellationToken,
     dropped: CancellationToken,
 }
@@ -40,6 +45,11 @@ impl SocketHandle {
     /// Completes when the socket is dropped.
     pub(super) async fn dropped(&self) {
         self.dropped.cancelled().await;
+    }
+
+    /// Bounds the rate at which the socket is read from now on.
+    pub(super) fn bound_reads(&self) {
+        let _ = self.taken_over.set(Mutex::new(ReadRate::new()));
     }
 
     /// Closes the socket: nothing more is read or written.
@@ -51,13 +61,19 @@ impl SocketHandle {
 impl<S> Socket<S> {
     pub(super) fn new(inner: S) -> (Self, SocketHandle) {
         let (closed, dropped) = (CancellationToken::new(), CancellationToken::new());
-        let handle = SocketHandle { closed: closed.clone(), dropped: dropped.clone() };
+        let taken_over = Arc::default();
+        let handle = SocketHandle {
+            taken_over: Arc::clone(&taken_over),
+            closed: closed.clone(),
+            dropped: dropped.clone(),
+        };
         let socket = Self {
             inner,
             deadline: None,
             closed,
             wake_read: None,
             wake_write: None,
+            taken_over,
             _dropped: dropped.drop_guard(),
         };
         (socket, handle)
@@ -92,13 +108,34 @@ impl<S: AsyncRead + Unpin> AsyncRead for Socket<S> {
         if this.closed.is_cancelled() {
             return Poll::Ready(Ok(()));
         }
-        match Pin::new(&mut this.inner).poll_read(cx, buffer) {
+        let read = match this.taken_over.get() {
+            None => Pin::new(&mut this.inner).poll_read(cx, buffer),
+            Some(rate) => read_at(rate, Pin::new(&mut this.inner), cx, buffer),
+        };
+        match read {
             Poll::Pending if is_closed(&mut this.wake_read, &this.closed, cx) => {
                 Poll::Ready(Ok(()))
             }
             read => read,
         }
     }
+}
+
+/// Reads as much as the rate admits.
+fn read_at<S: AsyncRead>(
+    rate: &Mutex<ReadRate>,
+    socket: Pin<&mut S>,
+    cx: &mut Context<'_>,
+    buffer: &mut ReadBuf<'_>,
+) -> Poll<io::Result<()>> {
+    let mut rate = rate.lock().unwrap_or_else(PoisonError::into_inner);
+    let room = ready!(rate.poll_left(cx)).min(buffer.remaining());
+    let mut part = ReadBuf::new(buffer.initialize_unfilled_to(room));
+    ready!(socket.poll_read(cx, &mut part))?;
+    let read = part.filled().len();
+    rate.take(read);
+    buffer.advance(read);
+    Poll::Ready(Ok(()))
 }
 
 /// The outcome of a write to a closed socket.
@@ -212,6 +249,30 @@ mod tests {
         handle.dropped().await;
         assert_eq!(begun.elapsed(), Duration::from_secs(1));
         drop(theirs);
+    }
+
+    /// Time passes only while the reader waits.
+    #[tokio::test(start_paused = true)]
+    async fn connection_that_was_taken_over_is_read_at_a_rate() {
+        let (ours, mut theirs) = duplex(64 << 10);
+        let (mut socket, handle) = Socket::new(ours);
+        theirs.write_all(&[0; 40 << 10]).await.unwrap();
+        let begun = Instant::now();
+        let mut bytes = vec![0; 8 << 10];
+        socket.read_exact(&mut bytes).await.unwrap();
+        assert!(begun.elapsed().is_zero(), "HTTP is read at once");
+        handle.bound_reads();
+        socket.read_exact(&mut [0; 16 << 10]).await.unwrap();
+        assert!(begun.elapsed().is_zero(), "a burst as well");
+        socket.read_exact(&mut [0; 4 << 10]).await.unwrap();
+        assert_eq!(begun.elapsed(), Duration::from_secs(4));
+        let closing = async {
+            sleep(Duration::from_millis(100)).await;
+            handle.close();
+        };
+        let (read, ()) = tokio::join!(socket.read(&mut bytes), closing);
+        assert_eq!(read.unwrap(), 0, "a reader that waits learns of the end");
+        assert!(begun.elapsed() < Duration::from_millis(4_200));
     }
 
     #[tokio::test(start_paused = true)]
