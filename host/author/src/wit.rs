@@ -1,5 +1,6 @@
 //! The descriptions that the WIT of a component has for its functions and types.
 
+mod parameters;
 mod walk;
 
 use palisade::sandbox::Docs;
@@ -100,7 +101,13 @@ impl Reader {
         }
         let mut sources = SourceMap::new();
         for file in files {
-            sources.push_str(&file.display().to_string(), self.read(&file)?);
+            let text = self.read(&file)?;
+            if parameters::are_too_many(&text) {
+                let most = parameters::MOST;
+                let reason = format!("a function has more than {most} parameters");
+                return Err(WitError::Invalid { path: file, reason });
+            }
+            sources.push_str(&file.display().to_string(), text);
         }
         let group = sources.parse().map_err(|(_, error)| invalid(path, &error))?;
         group.nested.iter().chain([&group.main]).for_each(|package| self.count(package));
