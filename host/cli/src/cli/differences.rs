@@ -29,7 +29,9 @@ impl Differences {
 
     /// Returns the lines of the difference of a file, as the API describes it.
     pub(super) fn show(&mut self, file: &Value) -> String {
-        let lines: Vec<&str> = file["diff"].as_str().unwrap_or_default().lines().collect();
+        let diff = file["diff"].as_str().unwrap_or_default();
+        // Not `lines`, which hides a carriage return.
+        let lines: Vec<&str> = diff.split_terminator('\n').collect();
         let mut text = String::new();
         for line in lines.iter().take(self.left) {
             // Broken by the program: a line that the terminal breaks would go on at the left edge.
@@ -52,6 +54,13 @@ impl Differences {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn carriage_return_is_shown() {
+        let file = json!({"diff": "-one\n+one\r\n"});
+        let text = Differences::new(LINES, "", 60).show(&file);
+        assert_eq!(text, format!("{INDENTED}-one\n{INDENTED}+one\\u{{d}}\n"));
+    }
 
     #[test]
     fn continuation_of_a_line_is_no_line_of_the_difference() {
