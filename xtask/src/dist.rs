@@ -25,6 +25,7 @@ use crate::documents::Profile;
 use crate::packages::{self, Verification};
 use crate::place::Place;
 use anyhow::{Context as _, bail, ensure};
+pub(crate) use contents::install_sdks;
 use contents::{Built, Contents};
 use inventory::Inventory;
 use pack::Effort;

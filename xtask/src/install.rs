@@ -1,9 +1,12 @@
-//! Installs the program and compiles its shipped plugins, so that no first call waits for the
-//! compiler.
+//! Installs the program with the SDKs, and compiles its shipped plugins, so that no first call waits
+//! for the compiler.
 
+use crate::dist;
 use crate::place::Place;
 use anyhow::{Context as _, ensure};
 use std::env;
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -16,8 +19,10 @@ pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
         "`--root DIR` is the only accepted option: others would make cargo install another build"
     );
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["install", "--locked", "--path", "host/cli"]).args(given).current_dir(&place.root);
+    cargo.args(["install", "--locked", "--path", "host/cli"]).args(&given).current_dir(&place.root);
     ensure!(cargo.status().context("running cargo install")?.success(), "cargo install failed");
+    let root = installation(place, given.get(1))?;
+    dist::install_sdks(&place.root, &root)?;
     let begun = Instant::now();
     // The cache key consists of the plugin and the engine, so that the build in the target
     // directory fills the cache for the installed program.
@@ -32,4 +37,13 @@ pub(crate) fn run(place: &Place) -> anyhow::Result<()> {
         begun.elapsed().as_secs_f64()
     );
     Ok(())
+}
+
+/// Returns the root of the installation, as cargo finds it.
+fn installation(place: &Place, given: Option<&OsString>) -> anyhow::Result<PathBuf> {
+    let variable = |name| env::var_os(name).map(PathBuf::from);
+    let root = given.map(PathBuf::from).or_else(|| variable("CARGO_INSTALL_ROOT"));
+    let root = root.or_else(|| variable("CARGO_HOME"));
+    let root = root.or_else(|| Some(env::home_dir()?.join(".cargo")));
+    Ok(place.root.join(root.context("there is neither --root nor a home directory")?))
 }

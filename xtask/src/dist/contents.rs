@@ -101,6 +101,13 @@ fn manual(tree: &mut Files, built: &Built) -> anyhow::Result<()> {
     tree.copy_tree(MANUAL, pages.path())
 }
 
+/// Writes the SDKs below the root of an installation, where `palisade new` finds them.
+pub(crate) fn install_sdks(root: &Path, installation: &Path) -> anyhow::Result<()> {
+    let mut tree = Files::default();
+    sdks(&mut tree, root)?;
+    tree.write_below(installation)
+}
+
 /// Copies the SDKs. The manifests for Rust take the versions of their workspace, so that they need
 /// one here too.
 fn sdks(tree: &mut Files, root: &Path) -> anyhow::Result<()> {

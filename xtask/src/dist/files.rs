@@ -92,6 +92,17 @@ impl Files {
         self.0.iter().map(|(path, file)| (path.as_str(), file))
     }
 
+    /// Writes the files below a directory.
+    pub(super) fn write_below(&self, directory: &Path) -> anyhow::Result<()> {
+        for (path, file) in self.iter() {
+            let path = directory.join(path);
+            let folder = path.parent().unwrap_or(directory);
+            fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+            fs::write(&path, &file.bytes).with_context(|| format!("writing {}", path.display()))?;
+        }
+        Ok(())
+    }
+
     pub(super) fn get(&self, path: &str) -> Option<&File> {
         self.0.get(path)
     }
