@@ -1,7 +1,7 @@
 //! Tool errors of every kind, all of class `execution_error`.
 
 use palisade_tests::guest::CONTRACT_ERRORS;
-use palisade_tests::{Case, Observed};
+use palisade_tests::{Case, Observed, toolchain};
 use serde_json::json;
 
 fn fail(with: &str) -> Observed {
@@ -90,6 +90,23 @@ fn missing_network_is_explained() {
         let message = seen.result["error"]["message"].as_str().unwrap_or_default();
         for part in ["looked for the network", "class none", "in its input"] {
             assert!(message.contains(part), "{with}: {part}: {message}");
+        }
+    }
+}
+
+#[test]
+fn every_class_and_reason_is_explained_to_operators() {
+    let read = |path: &str| std::fs::read_to_string(toolchain::repository(path)).unwrap();
+    let (source, document) =
+        (read("host/palisade/src/tool/error/class.rs"), read("docs/operators.md"));
+    for of in ["ErrorClass", "PermissionReason"] {
+        let names = source.split(&format!("impl {of} {{")).nth(1).unwrap();
+        let names = names.split("\n}").next().unwrap().lines();
+        let names: Vec<&str> =
+            names.filter_map(|line| line.split_once("=> \"")?.1.strip_suffix("\",")).collect();
+        assert!(names.len() > 8, "{of}: {names:?}");
+        for name in names {
+            assert!(document.contains(&format!("\n| `{name}` | ")), "{of}: `{name}`");
         }
     }
 }

@@ -66,7 +66,7 @@ fn call_whose_file_has_changed_since_is_refused() {
     for (path, change, stays) in meanwhile {
         let result = allowed_after(&stage, path, |question| display(&stage, question), change);
         let error = &result.to_json()["error"];
-        assert_eq!(error["detail"], json!({"reason": "changed"}), "{path}");
+        assert_eq!(error["detail"], json!({"reason": "file_changed"}), "{path}");
         let message = error["message"].as_str().unwrap();
         assert!(message.contains(&format!("`{path}` has changed since")), "{message}");
         assert!(message.contains("make the call again"), "{message}");
@@ -86,7 +86,7 @@ fn link_that_leads_elsewhere_since_is_refused() {
         symlink("other.txt", &link).unwrap();
     };
     let result = allowed_after(&stage, "link.txt", |question| display(&stage, question), swap);
-    assert_eq!(result.to_json()["error"]["detail"], json!({"reason": "changed"}));
+    assert_eq!(result.to_json()["error"]["detail"], json!({"reason": "file_changed"}));
     assert_eq!(stage.world.read("other.txt").as_deref(), Some("before"));
 }
 
@@ -100,7 +100,7 @@ fn answer_may_follow_from_the_older_of_two_displays() {
         display(&stage, question);
     };
     let result = allowed_after(&stage, "a.txt", show_twice, || ());
-    assert_eq!(result.to_json()["error"]["detail"], json!({"reason": "changed"}));
+    assert_eq!(result.to_json()["error"]["detail"], json!({"reason": "file_changed"}));
 }
 
 #[test]

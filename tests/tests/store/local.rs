@@ -69,7 +69,9 @@ fn add_asks_at_a_terminal_and_no_leaves_nothing() {
     let world = World::new();
     let path = file(&world, "git.wasm", &plugin("look"));
     let ran = program(&world, &["add", path.to_str().unwrap()]).run().exits_with(4);
-    ran.stderr_contains(&["there is no terminal for the question; --yes approves what is shown"]);
+    ran.stderr_contains(&[
+        "there is no terminal for the question; with its name, --yes approves what is shown",
+    ]);
     assert!(files(&world).is_empty() && !lock(&world).exists());
 }
 

@@ -87,7 +87,9 @@ fn approve_shows_what_changed_and_asks() {
 fn approve_without_a_terminal_needs_yes_and_json_changes_nothing() {
     let world = with_git();
     let ran = program(&world, &["approve"]).run().exits_with(4);
-    ran.stderr_contains(&["there is no terminal for the question; --yes approves what is shown"]);
+    ran.stderr_contains(&[
+        "there is no terminal for the question; with its name, --yes approves what is shown",
+    ]);
     let shown = program(&world, &["approve", "--json"]).run().exits_with(0).json();
     assert_eq!((&shown[0]["plugin"], &shown[0]["state"]), (&"git".into(), &"new".into()));
     assert_eq!(shown[0]["tools"][0]["class"], "read");

@@ -271,7 +271,9 @@ pub(super) fn ask_for(
         Ok(YesNo::Yes) => Ok(Exit::Ok),
         Ok(YesNo::No) => Ok(Exit::Denied),
         Err(_) => refused(match review.obstacles().is_empty() && !asking.may_lose_a_plugin() {
-            true => "there is no terminal for the question; --yes approves what is shown",
+            true => {
+                "there is no terminal for the question; with its name, --yes approves what is shown"
+            }
             false => "there is no terminal for the question, and only a person approves this",
         }),
     }

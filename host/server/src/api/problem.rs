@@ -23,7 +23,7 @@ pub(crate) enum ApiError {
         "the resource does not have this method; the header `allow` lists those that it has; clients of MCP connect to `/mcp`"
     )]
     NoSuchMethod,
-    #[error("there is no session of this id; create it with POST /sessions")]
+    #[error("no session of this id is open; open one with POST /sessions")]
     NoSuchSession,
     #[error("there is no such call")]
     NoSuchCall,
@@ -33,7 +33,9 @@ pub(crate) enum ApiError {
     AlreadyAnswered(Settlement),
     #[error("the question no longer stands: {}", ended(.0))]
     ConfirmationExpired(Settlement),
-    #[error("the id is taken; choose another one, or leave it out for a new one")]
+    #[error(
+        "an open session or an earlier one has this id; choose another one, or leave it out for a new one"
+    )]
     SessionExists,
     #[error("a call of this id is in flight in this session; choose another id")]
     CallExists,

@@ -9,7 +9,7 @@ use crate::execution::account::Account;
 use crate::registry::Registered;
 use crate::tool::budget::{Budget, Exhausted};
 use crate::tool::text::elided;
-use crate::tool::{Advice, ErrorKind, PermissionReason};
+use crate::tool::{ErrorKind, PermissionReason};
 use crate::workspace::Workspace;
 use std::sync::Arc;
 
@@ -77,9 +77,11 @@ impl DisplayedChanges {
 
 fn changed(place: &str) -> ErrorKind {
     let place = elided(place, 256);
-    ErrorKind::denied_with(
-        PermissionReason::Changed,
-        format!("`{place}` has changed since the user was shown what the call would do to it"),
-        Advice::new("make the call again: the user is then asked about the file as it is"),
+    ErrorKind::denied(
+        PermissionReason::FileChanged,
+        format!(
+            "`{place}` has changed since the user was shown what the call would do to it; make the \
+             call again, so that the user is asked about the file as it is"
+        ),
     )
 }

@@ -284,7 +284,7 @@ pub enum PermissionReason {
     /// The call needs confirmation and the confirmer panicked.
     ConfirmerFailed,
     /// A file has changed since the question displayed what the call would do to it.
-    Changed,
+    FileChanged,
     /// The host records calls before they run, and could not record this one.
     NotRecorded,
 }
@@ -303,7 +303,7 @@ impl PermissionReason {
             Self::NotApproved => "not_approved",
             Self::NoConfirmer => "no_confirmer",
             Self::ConfirmerFailed => "confirmer_failed",
-            Self::Changed => "changed",
+            Self::FileChanged => "file_changed",
             Self::NotRecorded => "not_recorded",
         }
     }
