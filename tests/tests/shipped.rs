@@ -22,6 +22,8 @@ mod search;
 #[cfg(target_os = "linux")]
 #[path = "shipped/shell.rs"]
 mod shell;
+#[path = "shipped/shell_limits.rs"]
+mod shell_limits;
 #[path = "shipped/write.rs"]
 mod write;
 

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use palisade::policy::Policy;
 use palisade::{CacheMode, Call, Host, SideEffects, ToolResult, events::Event, json};
-use palisade_shell::{Confinement, Shell, ShellHelper, ShellLimits, ShellOptions};
+use palisade_shell::{Confinement, Shell, ShellHelper, ShellOptions};
 use palisade_tests::case::block_on;
 use palisade_tests::guest::cache;
-use palisade_tests::program::{self, executable};
+use palisade_tests::program::executable;
 use palisade_tests::stage::class;
-use palisade_tests::{Stage, World, skip};
+use palisade_tests::{Stage, World};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ const SOON: Duration = Duration::from_secs(10);
 const DAEMON: &str = "(setsid sh -c 'echo $$ > daemon; exec sleep 1000' >/dev/null 2>&1 &) ; \
     until [ -s daemon ]; do sleep 0.01; done";
 
-fn held(confinement: Confinement) -> ShellOptions {
+pub(crate) fn held(confinement: Confinement) -> ShellOptions {
     ShellOptions::new(confinement).helper(ShellHelper::palisade(executable()))
 }
 
@@ -35,13 +35,13 @@ fn host(world: &World, options: ShellOptions) -> Host {
     builder.tool(Shell::factory(options)).build().expect("the host can be built")
 }
 
-fn run(world: &World, options: ShellOptions, input: Value) -> ToolResult {
+pub(crate) fn run(world: &World, options: ShellOptions, input: Value) -> ToolResult {
     let host = host(world, options);
     block_on(async { host.dispatch(host.session(), Call::new("shell", input)).await })
 }
 
 /// Lists the processes whose current directory is in this directory.
-fn inside(directory: &Path) -> Vec<String> {
+pub(crate) fn inside(directory: &Path) -> Vec<String> {
     let processes =
         fs::read_dir("/proc").expect("a list of processes").flatten().map(|process| process.path());
     let inside = processes.filter(|process| {
@@ -139,47 +139,6 @@ fn dropped_call_leaves_no_process_or_directory() {
     soon("the directory is there", || !Path::new(home.trim()).exists());
 }
 
-/// Returns limits that a test can reach without harm.
-fn small() -> ShellLimits {
-    ShellLimits { processes: 48, memory: 96 << 20 }
-}
-
-#[track_caller]
-fn exhausted(result: &ToolResult, limit: &str, value: u64) {
-    let told = result.to_json();
-    assert_eq!(class(result), "resource_exhausted", "{told:#}");
-    assert_eq!(
-        (&told["error"]["detail"]["limit"], &told["error"]["detail"]["value"]),
-        (&json!(limit), &json!(value))
-    );
-    assert_eq!(told["metadata"]["signal"], 9, "{told:#}");
-}
-
-#[test]
-fn processes_obeyed() {
-    let world = World::new();
-    let command = "for i in $(seq 30); do sleep 0.3 & done; wait; echo done";
-    let result =
-        run(&world, held(Confinement::Landlock).limits(small()), json!({"command": command}));
-    assert_eq!(result.output().as_deref(), Some("done\n"), "{result}");
-}
-
-#[test]
-fn processes_violated() {
-    let world = World::new();
-    // A fork bomb: each process starts two in the background, so that the group outlives the shell.
-    let command = "echo begun; bomb() { sleep 0.01; bomb | bomb & }; bomb; sleep 1000";
-    for confinement in [Confinement::Landlock, Confinement::Unconfined] {
-        let result = run(&world, held(confinement).limits(small()), json!({"command": command}));
-        exhausted(&result, "processes", 48);
-        assert!(
-            result.content()[0].as_text().starts_with("begun\n"),
-            "its output is kept: {result:?}"
-        );
-        assert_eq!(inside(&world.root()), Vec::<String>::new());
-    }
-}
-
 #[test]
 fn file_is_linked_between_directories() {
     // A move would be copied by `mv` where the kernel refuses it.
@@ -188,70 +147,6 @@ fn file_is_linked_between_directories() {
         let result = run(&World::new(), held(confinement), json!({"command": command}));
         assert_eq!(result.output().as_deref(), Some("x\n"), "{result}");
     }
-}
-
-#[test]
-fn processes_in_other_sessions_count() {
-    let world = World::new();
-    let command = "for i in $(seq 60); do setsid sleep 1000 & done; sleep 1000";
-    for confinement in [Confinement::Landlock, Confinement::Unconfined] {
-        let result = run(&world, held(confinement).limits(small()), json!({"command": command}));
-        exhausted(&result, "processes", 48);
-        assert_eq!(inside(&world.root()), Vec::<String>::new());
-    }
-}
-
-#[test]
-fn resident_memory_obeyed() {
-    // 48 MB in all processes together: `tail` buffers a line until its end.
-    let command = "for i in 1 2 3; do head -c 16000000 /dev/zero | tail -n 1 | wc -c & done; wait";
-    let result = run(
-        &World::new(),
-        held(Confinement::Landlock).limits(small()),
-        json!({"command": command}),
-    );
-    assert_eq!(result.output().as_deref(), Some("16000000\n16000000\n16000000\n"), "{result}");
-}
-
-#[test]
-fn resident_memory_violated() {
-    let world = World::new();
-    // Each process stays below half of the limit for all of them.
-    let command =
-        "for i in 1 2 3 4; do (head -c 40000000 /dev/zero; sleep 1000) | tail -n 1 & done; wait";
-    let result =
-        run(&world, held(Confinement::Landlock).limits(small()), json!({"command": command}));
-    exhausted(&result, "resident_memory", 96 << 20);
-    assert_eq!(inside(&world.root()), Vec::<String>::new());
-}
-
-/// Runs the program whose first thread ends, and returns `None` if the kernel cannot end it alone.
-fn leaderless(mib: u64, seconds: u64) -> Option<ToolResult> {
-    // Landlock would not let a command run a program of the tests.
-    let command = format!("exec '{}' {mib} {seconds}", program::leaderless().display());
-    let result = run(
-        &World::new(),
-        held(Confinement::Unconfined).limits(small()),
-        json!({"command": command}),
-    );
-    if result.metadata()["exit_code"] == 3 {
-        skip(&format!("this kernel cannot end a single thread: {result}"));
-        return None;
-    }
-    Some(result)
-}
-
-#[test]
-fn memory_behind_an_ended_first_thread_obeyed() {
-    let Some(result) = leaderless(16, 1) else { return };
-    assert_eq!(result.output().as_deref(), Some("kept 16777216 bytes\n"), "{result}");
-}
-
-#[test]
-fn memory_behind_an_ended_first_thread_violated() {
-    // The process would succeed after ten seconds.
-    let Some(result) = leaderless(160, 10) else { return };
-    exhausted(&result, "resident_memory", 96 << 20);
 }
 
 #[test]

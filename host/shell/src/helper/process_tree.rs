@@ -27,13 +27,19 @@ pub(super) struct ProcessCount {
     pub(super) exceeded: Option<ExceededLimit>,
 }
 
-/// Counts the processes of a command: those of its control group if it has one, otherwise the
-/// descendants of this process.
+/// Counts the processes of a command: the descendants of this process, or those of the control group
+/// if they are more. The tree has the dead processes that nobody has waited for, which keep their
+/// ids and are in no list of a group; the group has those that `/proc` hides.
 pub(super) fn count(limits: ShellLimits, group: Option<&Cgroup>) -> ProcessCount {
     let tree = Children::detect();
     let own = tree.of_process(getpid().as_raw_pid());
     let children = own.iter().filter_map(|pid| Pid::from_raw(*pid)).collect();
-    let all = group.and_then(Cgroup::processes).unwrap_or_else(|| descendants(own, &tree, limits));
+    let mut all = descendants(own, &tree, limits);
+    if let Some(listed) = group.and_then(Cgroup::processes)
+        && listed.len() > all.len()
+    {
+        all = listed;
+    }
     let most = limits.processes.saturating_mul(TASKS_PER_PROCESS);
     let exceeded = if all.len() as u64 > limits.processes {
         Some(ExceededLimit::Processes(limits.processes))
