@@ -99,6 +99,9 @@ pub(super) enum RuleError {
     File { path: PathBuf, source: io::Error },
     #[error("{file} is not a valid configuration: {reason}", file = setup::shown(path))]
     Invalid { path: PathBuf, reason: String },
+    /// The file has got a rule for the tool since this run began.
+    #[error("{file} has a rule `\"{rule}\" = \"{mode}\"` now, which stays", file = setup::shown(path), rule = elided(rule, MAX_NAME))]
+    Ruled { path: PathBuf, rule: String, mode: Mode },
     /// Another process holds the lock of the file's folder.
     #[error("another process holds the lock of {file}", file = setup::shown(path))]
     Busy { path: PathBuf },
@@ -134,11 +137,25 @@ impl StandingRule {
         Ok(format!("added to {}", setup::shown(&self.file)))
     }
 
+    /// Refuses to replace a rule for the tool, which somebody has written while the question was
+    /// open.
+    fn check_unruled(&self, former: &FileConfig) -> Result<(), RuleError> {
+        let tool = self.name.rsplit('/').next().unwrap_or(&self.name);
+        let rules = [self.name.as_str(), tool].map(|name| Some((name, *former.tools.get(name)?)));
+        match rules.into_iter().flatten().find(|(_, mode)| *mode != Mode::Auto) {
+            None => Ok(()),
+            Some((rule, mode)) => {
+                Err(RuleError::Ruled { path: self.file.clone(), rule: rule.to_owned(), mode })
+            }
+        }
+    }
+
     /// Returns the text of a file with the rule added to it.
     fn added_to(&self, former: &str) -> Result<String, RuleError> {
         let invalid = |reason: String| RuleError::Invalid { path: self.file.clone(), reason };
         let mut document: DocumentMut =
             former.parse().map_err(|error: toml_edit::TomlError| invalid(error.to_string()))?;
+        self.check_unruled(&FileConfig::parse(former).map_err(invalid)?)?;
         let tools = implicit(document.as_table_mut(), "confirm")
             .and_then(|confirm| implicit(confirm, "tools"))
             .ok_or_else(|| invalid("`confirm.tools` is not a table".to_owned()))?;
@@ -195,6 +212,16 @@ mod tests {
         let text = rule.added_to(inline).unwrap();
         assert_eq!(FileConfig::parse(&text).unwrap().tools.len(), 2, "{text}");
         assert!(rule.added_to("confirm = {}\n").is_ok());
+    }
+
+    #[test]
+    fn rule_that_was_written_meanwhile_stays() {
+        let rule = rule(Path::new("/nowhere"));
+        for other in ["\"files/write_file\" = \"deny\"", "write_file = \"prompt\""] {
+            let refused = rule.added_to(&format!("[confirm.tools]\n{other}\n"));
+            assert!(matches!(refused, Err(RuleError::Ruled { .. })), "{other}: {refused:?}");
+        }
+        assert!(rule.added_to("[confirm.tools]\nread_file = \"deny\"\n").is_ok());
     }
 
     #[test]
