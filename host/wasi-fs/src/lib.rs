@@ -75,6 +75,7 @@ compile_error!(
      supports Linux; macOS and other Unix systems are untested."
 );
 
+mod access_list;
 mod budget;
 mod change_log;
 mod direct;

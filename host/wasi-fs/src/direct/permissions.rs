@@ -2,12 +2,14 @@
 //! by renaming others: a private file must not become readable by others on the way, nor a program
 //! lose its executable bit.
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::ffi::OsStr;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat, fchmod, fstat, openat, unlinkat};
 
 use super::locate::Located;
+use crate::access_list::{AccessList, keep_access_list};
 use crate::errors::Fault;
 use crate::inspect::LastLink;
 use crate::new_files::NewFile;
@@ -52,8 +54,9 @@ pub(super) fn create(
     Ok(handle)
 }
 
-/// Gives a file that is about to be renamed the permissions of the file that it replaces, or those
-/// of any new file. A file that the call has not created gets no permission that it does not have.
+/// Gives a file that is about to be renamed the permissions and the access list of the file that it
+/// replaces, or the permissions of any new file. A file that the call has not created gets no
+/// permission that it does not have.
 pub(super) fn settle(
     old: &Located<'_>,
     (new, replaced): (&Located<'_>, Option<&Stat>),
@@ -61,16 +64,25 @@ pub(super) fn settle(
 ) -> Result<(), Fault> {
     let Some(stat) = old.stat()?.filter(is_regular) else { return Ok(()) };
     let own = stat.st_mode & 0o7777;
-    let settled = match (usage.default_of_new_file(&stat), replaced.filter(|it| is_regular(it))) {
+    let (default, replaced) =
+        (usage.default_of_new_file(&stat), replaced.filter(|it| is_regular(it)));
+    let settled = match (default, replaced) {
         (Some(_), Some(replaced)) => permissions_for(&stat, replaced),
         (Some(default), None) if !is_temporary(&new.name) => default,
         (None, Some(replaced)) => permissions_for(&stat, replaced) & own,
         (_, None) => own,
     };
-    if settled != own {
-        let file = open_regular_at(old.handle(), Path::new(&*old.name), LastLink::Keep)?;
-        fchmod(&file, Mode::from_raw_mode(settled))?;
+    let takes_list = default.is_some() && replaced.is_some();
+    if settled == own && !takes_list {
+        return Ok(());
     }
+    let file = open_regular_at(old.handle(), Path::new(&*old.name), LastLink::Keep)?;
+    let list = || keep_access_list(file.as_fd(), (new.handle(), OsStr::new(&*new.name)));
+    let settled = match takes_list.then(list) {
+        Some(AccessList::Lost) => settled & 0o700,
+        Some(AccessList::Kept) | None => settled,
+    };
+    fchmod(&file, Mode::from_raw_mode(settled))?;
     Ok(())
 }
 

@@ -70,3 +70,37 @@ fn file_that_was_there_gets_no_permission_by_a_new_name() {
         assert_eq!(mode("public"), 0o600);
     });
 }
+
+/// The group bits of a file with an access list are the mask of the list, and not the rights of the
+/// group.
+#[cfg(target_os = "linux")]
+#[test]
+fn replacing_file_has_the_access_list_of_the_replaced_one() {
+    use rustix::fs::{XattrFlags, getxattr, removexattr, setxattr};
+    const ACCESS: &str = "system.posix_acl_access";
+    // user::rw-, user:12345:rw-, group::---, mask::rw-, other::---
+    let entries: [(u16, u16, u32); 5] =
+        [(1, 6, u32::MAX), (2, 6, 12345), (4, 0, u32::MAX), (16, 6, u32::MAX), (32, 0, u32::MAX)];
+    let mut list = 2_u32.to_le_bytes().to_vec();
+    for (tag, rights, id) in entries {
+        list.extend([&tag.to_le_bytes()[..], &rights.to_le_bytes(), &id.to_le_bytes()].concat());
+    }
+    everywhere(|call| {
+        let file = call.host(".").join("file.txt");
+        if setxattr(&file, ACCESS, &list, XattrFlags::empty()).is_err() {
+            return; // This file system has no access lists.
+        }
+        let read = || {
+            let mut found = [0; 256];
+            getxattr(&file, ACCESS, &mut found).map(|length| found[..length].to_vec())
+        };
+        call.write("new", "x").unwrap();
+        call.rename("new", "file.txt").unwrap();
+        assert_eq!(read(), Ok(list.clone()));
+        removexattr(&file, ACCESS).unwrap();
+        call.write("new", "x").unwrap();
+        setxattr(call.host("new"), ACCESS, &list, XattrFlags::empty()).unwrap();
+        call.rename("new", "file.txt").unwrap();
+        assert!(read().is_err(), "the one that a directory gives to new files is taken off");
+    });
+}

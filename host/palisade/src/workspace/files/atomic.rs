@@ -2,8 +2,10 @@
 
 use super::place::Place;
 use cap_std::fs::{Dir, File, Metadata, MetadataExt as _, OpenOptions, OpenOptionsExt as _};
+use palisade_wasi_fs::internal::{AccessList, keep_access_list};
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
 
 /// The maximum number of names tried for the temporary file. A name has 64 random bits, so even a
 /// second attempt is very unlikely.
@@ -15,7 +17,7 @@ const ATTEMPTS: usize = 8;
 /// The data is not synced to the disk: this protects against failures and concurrent readers, not
 /// against a power loss.
 pub(super) fn replace(place: &Place, content: &[u8], before: Option<&Metadata>) -> io::Result<()> {
-    let (temporary, mut file) = Temporary::create(&place.dir, before)?;
+    let (temporary, mut file) = Temporary::create(place, before)?;
     file.write_all(content)?;
     // Some systems cannot rename an open file.
     drop(file);
@@ -29,12 +31,12 @@ struct Temporary<'a> {
 }
 
 impl<'a> Temporary<'a> {
-    fn create(dir: &'a Dir, before: Option<&Metadata>) -> io::Result<(Self, File)> {
-        let mut attempt = Self::attempt(dir, before);
+    fn create(place: &'a Place, before: Option<&Metadata>) -> io::Result<(Self, File)> {
+        let mut attempt = Self::attempt(place, before);
         for _ in 1..ATTEMPTS {
             match &attempt {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    attempt = Self::attempt(dir, before);
+                    attempt = Self::attempt(place, before);
                 }
                 _ => break,
             }
@@ -42,7 +44,8 @@ impl<'a> Temporary<'a> {
         attempt
     }
 
-    fn attempt(dir: &'a Dir, before: Option<&Metadata>) -> io::Result<(Self, File)> {
+    fn attempt(place: &'a Place, before: Option<&Metadata>) -> io::Result<(Self, File)> {
+        let dir = &place.dir;
         let name = format!(".palisade-{:016x}.tmp", RandomState::new().hash_one(()));
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -52,7 +55,7 @@ impl<'a> Temporary<'a> {
         }
         let file = dir.open_with(&name, &options)?;
         let made = Self { dir, name: Some(name) };
-        before.map_or(Ok(()), |before| keep_mode(&file, before))?;
+        before.map_or(Ok(()), |before| keep_permissions(&file, place, before))?;
         Ok((made, file))
     }
 
@@ -75,9 +78,13 @@ impl Drop for Temporary<'_> {
     }
 }
 
-/// Copies the permission bits, but not setuid and setgid, since the new file may have another
-/// owner.
-fn keep_mode(file: &File, before: &Metadata) -> io::Result<()> {
+/// Copies the access list and the permission bits, but not setuid and setgid, since the new file may
+/// have another owner.
+fn keep_permissions(file: &File, place: &Place, before: &Metadata) -> io::Result<()> {
     use cap_std::fs::{Permissions, PermissionsExt as _};
-    file.set_permissions(Permissions::from_mode(before.mode() & 0o777))
+    let bits = match keep_access_list(file.as_fd(), (place.dir.as_fd(), &place.name)) {
+        AccessList::Kept => 0o777,
+        AccessList::Lost => 0o700,
+    };
+    file.set_permissions(Permissions::from_mode(before.mode() & bits))
 }
