@@ -108,7 +108,11 @@ fn approve_without_a_terminal_needs_yes_and_json_changes_nothing() {
     program(&world, &["revoke", "gitt"])
         .run()
         .exits_with(3)
-        .stderr_contains(&["none waits; did you mean `git`?"]);
+        .stderr_contains(&["or waits for an approval; did you mean `git`?"]);
+    program(&world, &["revoke", "files"])
+        .run()
+        .exits_with(3)
+        .stderr_contains(&["`files` ships with this program and needs no approval"]);
 }
 
 #[test]

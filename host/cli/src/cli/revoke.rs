@@ -3,6 +3,7 @@
 use super::args::{Common, Revoke as Args};
 use super::exit::{Exit, Failure};
 use super::{hint, output, setup, trust, unconnected};
+use palisade::internal::shipped_tools;
 use palisade::plugins::{Cause, Plugin, Rejected, name_of_file};
 use palisade::tool::text::elided;
 use palisade_trust::{Entry, Lock};
@@ -13,12 +14,15 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<Exit, Failure> {
     let name = elided(&args.plugin, 128);
     let missing = |known: &[String]| {
         let asked = hint::did_you_mean(&args.plugin, known.iter().map(String::as_str));
-        Failure::new(
-            Exit::NotFound,
-            format!(
-                "no plugin `{name}` is approved, and none waits{asked}; palisade.lock has the names"
+        let text = match shipped_tools(&args.plugin) {
+            Some(_) => format!(
+                "`{name}` ships with this program and needs no approval: deny its tools under `[confirm.tools]`, or leave out all plugins that ship with it (`plugins.builtin = false`)"
             ),
-        )
+            None => format!(
+                "no plugin `{name}` is approved, or waits for an approval{asked}; palisade.lock has the names"
+            ),
+        };
+        Failure::new(Exit::NotFound, text)
     };
     let path = trust::lock_path(common).ok_or_else(|| missing(&[]))?;
     let source = args.source.as_deref().map(source_of).transpose()?;
