@@ -9,7 +9,7 @@ use super::lifecycle::VERSIONS;
 use rmcp::model::{Implementation, ProtocolVersion, ServerCapabilities, ServerConfig};
 
 /// The instructions for the client's model.
-const INSTRUCTIONS: &str = "Paths are relative to one workspace directory. Each call of a plugin runs in a sandbox of its own that sees this directory, and nothing else.";
+const INSTRUCTIONS: &str = "Paths are relative to one workspace directory. Each call of a plugin runs in a sandbox of its own that sees this directory at most.";
 
 /// The features of a server that depend on its plugins and settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -168,7 +168,7 @@ impl NestedCaller {
             && !self.has_advised.swap(true, Ordering::Relaxed)
         {
             let (caller, reason) = (&self.parent.caller.tool, error.reason());
-            tracing::warn!("a call of `{caller}` was refused: {reason}; {advice}");
+            tracing::warn!("a call that `{caller}` made was refused: {reason}; {advice}");
         }
     }
 
