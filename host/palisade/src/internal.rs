@@ -41,6 +41,7 @@ pub use crate::workspace::within;
 pub use palisade_schema::json::footprint;
 pub use palisade_schema::schema::hidden_in;
 pub use palisade_wasi_fs::PRIVATE_PREFIX;
+pub use palisade_wasi_fs::internal::may_be_planted;
 pub use palisade_wasi_fs::internal::{Mounts, open_regular, open_regular_at};
 
 /// The contract, as the names and the texts of its files.

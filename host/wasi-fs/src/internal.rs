@@ -5,5 +5,6 @@ pub use crate::access_list::{AccessList, keep_access_list};
 pub use crate::direct::{is_temporary, is_the_kernels};
 pub use crate::inspect::{Inspected, LastLink, Opener, QUIETLY, READ_DIRECTORY};
 pub use crate::path_rules::Standing;
+pub use crate::planted_link::may_be_planted;
 pub use crate::protected_paths::{Admission, Forbidden, Identity, Mounts, PIN, PIN_ANY};
 pub use crate::regular::{open_regular, open_regular_at};

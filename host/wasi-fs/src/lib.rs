@@ -90,6 +90,7 @@ pub mod internal;
 mod new_files;
 mod path;
 mod path_rules;
+mod planted_link;
 mod positioned;
 mod protected_paths;
 mod quotas;

@@ -18,6 +18,7 @@ use super::mount::OpenDir;
 use crate::errors::{Fault, Refusal};
 use crate::path::{self, GuestPath, HERE};
 use crate::path_rules::Standing;
+use crate::planted_link::may_be_planted;
 use crate::protected_paths::names::shown;
 use crate::protected_paths::{PIN, ProtectedPaths};
 use crate::usage::Usage;
@@ -165,6 +166,9 @@ impl<'a> Walk<'a> {
             Err(Errno::INVAL | Errno::NOENT) => return Ok(None),
             Err(errno) => return Err(errno.into()),
         };
+        if may_be_planted(self.handle(), OsStr::new(name))? {
+            return Err(ErrorCode::Access.into());
+        }
         self.links = self.links.saturating_add(1);
         if self.links > MAX_LINKS {
             return Err(ErrorCode::Loop.into());

@@ -5,6 +5,7 @@
 
 use super::former::{self, Content, Former};
 use super::planted;
+use palisade::internal::may_be_planted;
 use palisade::workspace::Workspace;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, readlinkat, statat};
 use rustix::io::Errno;
@@ -131,6 +132,10 @@ impl Walk<'_> {
     fn follow(&mut self, name: &OsStr) -> io::Result<()> {
         if self.workspace.lies_inside(self.here.as_fd())? {
             return Err(planted(name.as_ref()));
+        }
+        if may_be_planted(self.here.as_fd(), name)? {
+            let whose = "it is a symbolic link of another user in a directory for all users";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, whose));
         }
         self.links = self.links.saturating_add(1);
         if self.links > MAX_LINKS {
