@@ -28,7 +28,8 @@ pub(super) struct Approval {
     tool: Arc<Registered>,
     input: ValidInput,
     expiry: Option<Expiry>,
-    displayed: DisplayedChanges,
+    /// The changes that a question has displayed.
+    displayed: Option<DisplayedChanges>,
 }
 
 /// The expiry of an answer: it applies as long as its request would have been open.
@@ -40,7 +41,7 @@ struct Expiry {
 impl Approval {
     /// The permission of a rule, or of an earlier answer.
     fn unasked(tool: Arc<Registered>, input: ValidInput) -> Self {
-        Self { tool, input, expiry: None, displayed: DisplayedChanges::default() }
+        Self { tool, input, expiry: None, displayed: None }
     }
 
     /// Returns an error if the answer expired while the approved call waited in a queue.
@@ -59,9 +60,9 @@ impl Approval {
         pipeline: &Pipeline<'_>,
         account: &Account,
     ) -> Result<(), ErrorKind> {
-        match self.displayed.is_empty() {
-            true => Ok(()),
-            false => Box::pin(self.displayed.check(pipeline, account)).await,
+        match &self.displayed {
+            Some(displayed) => Box::pin(displayed.check(pipeline, account)).await,
+            None => Ok(()),
         }
     }
 

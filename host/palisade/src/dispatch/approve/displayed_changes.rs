@@ -14,7 +14,7 @@ use crate::workspace::Workspace;
 use std::sync::Arc;
 
 /// The changes of a call, and the files among them that its question displays.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct DisplayedChanges {
     changes: Arc<[ProjectedChange]>,
     displayed: DisplayedFiles,
@@ -25,11 +25,6 @@ impl DisplayedChanges {
         Self { changes: changes.into(), displayed }
     }
 
-    /// Returns whether the question displays no file.
-    pub(super) fn is_empty(&self) -> bool {
-        self.displayed.is_empty()
-    }
-
     /// Refuses the call if a displayed file is not as it was displayed. It looks at the files on
     /// the host's own threads if it has some, because the workspace may not respond.
     pub(super) async fn check(
@@ -37,6 +32,9 @@ impl DisplayedChanges {
         pipeline: &Pipeline<'_>,
         account: &Account,
     ) -> Result<(), ErrorKind> {
+        if self.displayed.is_empty() {
+            return Ok(());
+        }
         let (displayed, tool) = (self.clone(), pipeline.tool.clone());
         let workspace = pipeline.workspace().clone();
         let class = tool.definition().side_effects();

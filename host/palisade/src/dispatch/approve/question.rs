@@ -40,13 +40,13 @@ pub(super) struct Answered {
     pub(super) input: ValidInput,
     pub(super) answer: Answer,
     /// The changes that the answer is about.
-    pub(super) displayed: DisplayedChanges,
+    pub(super) displayed: Option<DisplayedChanges>,
 }
 
 impl Answered {
     /// An *always* given to another request.
     fn by_another(input: ValidInput) -> Self {
-        Self { input, answer: Answer::Always, displayed: DisplayedChanges::default() }
+        Self { input, answer: Answer::Always, displayed: None }
     }
 }
 
@@ -112,7 +112,7 @@ pub(super) async fn ask(
         return Err(failure);
     }
     match decision {
-        Resolution::Answered(answer) => Ok(Answered { input, answer, displayed }),
+        Resolution::Answered(answer) => Ok(Answered { input, answer, displayed: Some(displayed) }),
         Resolution::AllowedMeanwhile => Ok(Answered::by_another(input)),
         Resolution::TimedOut => Err(ErrorKind::ConfirmationTimeout { after: valid_for }),
         Resolution::Withdrawn => Err(ErrorKind::Cancelled),
