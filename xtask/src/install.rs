@@ -1,5 +1,5 @@
-//! Installs the program with the SDKs, and compiles its shipped plugins, so that no first call waits
-//! for the compiler.
+//! Installs the program with the SDKs, and compiles its shipped plugins, so that no first call
+//! waits for the compiler.
 
 use crate::dist;
 use crate::place::Place;

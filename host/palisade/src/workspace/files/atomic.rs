@@ -78,8 +78,8 @@ impl Drop for Temporary<'_> {
     }
 }
 
-/// Copies the access list and the permission bits, but not setuid and setgid, since the new file may
-/// have another owner.
+/// Copies the access list and the permission bits, but not setuid and setgid, since the new file
+/// may have another owner.
 fn keep_permissions(file: &File, place: &Place, before: &Metadata) -> io::Result<()> {
     use cap_std::fs::{Permissions, PermissionsExt as _};
     let bits = match keep_access_list(file.as_fd(), (place.dir.as_fd(), &place.name)) {
