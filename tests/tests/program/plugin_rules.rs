@@ -243,15 +243,17 @@ fn plugin_of_the_command_line_comes_before_that_of_the_configuration() {
 #[test]
 fn first_file_owns_a_name_regardless_of_the_cache() {
     let world = World::new();
-    let wrong = installed(&world, "zzz", &["csv_chart"]);
-    // Many tools make the other file larger, so that it compiles later.
+    // No other test has these bytes: a file that another process compiles goes last.
+    let wrong = installed(&world, "zzz", &["csv_chart", "csv_wrong"]);
+    // A large file, and a small one.
     let many: Vec<String> = (0..40).map(|number| format!("csv_{number}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    for tools in [many, vec!["csv_sum"]] {
+    // The cache holds the wrong file, and the right one is new.
+    call(&world, &["--allow", "write"], 0);
+    for tools in [many, vec!["csv_right"]] {
         let right = installed(&world, "charts", &[&["csv_chart"], &tools[..]].concat());
         let said = format!("rejected {wrong}: the tool `csv_chart` already exists, in {right}");
         call(&world, &["--allow", "write"], 0).stderr_contains(&[&said]);
-        // From here on the cache holds the wrong file, and the right one changes.
         std::fs::remove_file(&right).unwrap();
         call(&world, &["--allow", "write"], 0);
     }
