@@ -28,8 +28,8 @@ pub(super) struct ProcessCount {
 }
 
 /// Counts the processes of a command: the descendants of this process, or those of the control
-/// group if they are more. The tree has the dead processes that nobody has waited for, which keep
-/// their ids and are in no list of a group; the group has those that `/proc` hides.
+/// group if they are more. The tree has the zombies, which keep their process ids and are in no
+/// list of a group; the group has the processes that `/proc` hides.
 pub(super) fn count(limits: ShellLimits, group: Option<&Cgroup>) -> ProcessCount {
     let tree = Children::detect();
     let own = tree.of_process(getpid().as_raw_pid());

@@ -137,7 +137,7 @@ impl StandingRule {
         Ok(format!("added to {}", setup::shown(&self.file)))
     }
 
-    /// Refuses to replace a rule for the tool, which somebody has written while the question was
+    /// Refuses to replace a rule for the tool that was added to the file while the question was
     /// open.
     fn check_unruled(&self, former: &FileConfig) -> Result<(), RuleError> {
         let tool = self.name.rsplit('/').next().unwrap_or(&self.name);

@@ -1,5 +1,6 @@
 //! The changes of a call that a question has displayed. The answer applies to them: if another
-//! program has written one of the files meanwhile, the call would undo what nobody has seen.
+//! program has written one of the files since, the call would overwrite contents that the user has
+//! not seen.
 
 use super::paths::{ProjectedChange, last_link};
 use crate::confirm::DisplayedFiles;

@@ -50,7 +50,7 @@ impl<'a> Temporary<'a> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         if before.is_some() {
-            // A private file is never readable by others: nobody may hold the empty file open.
+            // Another user who holds the empty file open could read the private contents later.
             options.mode(0o600);
         }
         let file = dir.open_with(&name, &options)?;
