@@ -86,6 +86,9 @@ impl<'a> Mounts<'a> {
 struct Table(Vec<Mount>);
 
 struct Mount {
+    id: Vec<u8>,
+    /// The mount that it covers a directory of, which a process may not see.
+    parent: Vec<u8>,
     /// The number of the file system.
     device: Vec<u8>,
     /// The mounted directory or file, as a path within its file system.
@@ -105,9 +108,12 @@ impl Table {
     /// Parses the form of `/proc/PID/mountinfo`; see proc_pid_mountinfo(5).
     fn parse(text: &[u8]) -> Self {
         let mount = |line: &[u8]| {
-            let mut fields = line.split(|byte| *byte == b' ').skip(2);
-            let [device, source, point] = [fields.next()?, fields.next()?, fields.next()?];
+            let mut fields = line.split(|byte| *byte == b' ');
+            let [id, parent, device] = [fields.next()?, fields.next()?, fields.next()?];
+            let [source, point] = [fields.next()?, fields.next()?];
             Some(Mount {
+                id: id.to_owned(),
+                parent: parent.to_owned(),
                 device: device.to_owned(),
                 source: unescaped(source),
                 point: unescaped(point),
@@ -120,13 +126,32 @@ impl Table {
         self.0.iter().filter(move |mount| mount.point != root && mount.point.starts_with(root))
     }
 
-    /// Returns the mount that a path leads to, and the path within its file system.
+    /// Returns the mount that a path leads to, and the path within its file system. The walk goes
+    /// from mount to mount as the system does: a mount hides the earlier ones at its point and
+    /// below it.
     fn lookup(&self, path: &Path) -> Option<(&Mount, PathBuf)> {
-        let around = self.0.iter().filter(|mount| path.starts_with(&mount.point));
-        // Of several mounts at one point, the last one hides the others.
-        let mount = around.max_by_key(|mount| mount.point.components().count())?;
+        let mut mount: Option<&Mount> = None;
+        let mut prefixes: Vec<&Path> = path.ancestors().collect();
+        prefixes.reverse();
+        for prefix in prefixes {
+            // Each step leads to another mount, so that their number bounds the steps.
+            for _ in &self.0 {
+                let Some(next) = self.0.iter().find(|it| {
+                    it.point == prefix && mount.map_or(self.is_first(it), |on| on.id == it.parent)
+                }) else {
+                    break;
+                };
+                mount = Some(next);
+            }
+        }
+        let mount = mount?;
         let rest = path.strip_prefix(&mount.point).ok()?;
         Some((mount, mount.source.join(rest)))
+    }
+
+    /// Returns true if the process sees no mount that this one covers.
+    fn is_first(&self, mount: &Mount) -> bool {
+        self.0.iter().all(|it| it.id != mount.parent)
     }
 
     /// Returns true if a mount that the directory `root` is on, or that is below it, shows this
@@ -206,6 +231,28 @@ mod tests {
         assert_eq!(lookup("/home/a b/ws"), Some((b"0:20".to_vec(), "/home/a b/ws".into())));
         let paths: Vec<_> = table.paths(b"0:21", Path::new("/data/a b/c")).collect();
         assert_eq!(paths, ["/srv/a b/c", "/home/a b/ws/bm/c"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn later_mount_hides_the_earlier_ones_below_it() {
+        let table = Table::parse(
+            b"22 1 0:20 / / rw - ext4 /dev/a rw\n\
+            31 22 0:21 / /ws/below rw - ext4 /dev/b rw\n\
+            32 22 0:22 / /ws rw - ext4 /dev/c rw\n\
+            33 32 0:23 / /ws rw - ext4 /dev/d rw\n\
+            34 33 0:24 / /ws/seen rw - ext4 /dev/e rw\n",
+        );
+        let device = |path: &str| {
+            table.lookup(Path::new(path)).map(|(mount, _)| String::from_utf8_lossy(&mount.device))
+        };
+        for (path, shown) in
+            [("/", "0:20"), ("/ws", "0:23"), ("/ws/below/file", "0:23"), ("/ws/seen/a", "0:24")]
+        {
+            assert_eq!(device(path).as_deref(), Some(shown), "{path}");
+        }
+        let changed_root = Table::parse(b"40 22 0:25 / /data rw - ext4 /dev/f rw\n");
+        assert!(changed_root.lookup(Path::new("/data/x")).is_some());
+        assert!(changed_root.lookup(Path::new("/else")).is_none());
     }
 
     #[test]
