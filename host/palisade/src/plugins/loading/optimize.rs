@@ -6,7 +6,7 @@ use crate::plugins::changes::{Rescan, ScanCause};
 use crate::sandbox::Prepared;
 use std::sync::Arc;
 use std::thread::Builder;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 /// The time from the end of loading to the first optimisation. A process that ends sooner would
@@ -66,22 +66,26 @@ impl Work {
     fn optimize(&self) {
         while let Some(plugin) = self.next_baseline().filter(|_| !self.cancel.is_cancelled()) {
             lock(&self.optimizer).note(plugin.digest());
-            if let Err(error) = plugin.optimize(&self.cancel)
-                && !self.cancel.is_cancelled()
-            {
-                tracing::warn!("plugin {} stays without optimised code: {error}", plugin.digest());
+            let Err(error) = plugin.optimize(&self.cancel) else { continue };
+            if self.cancel.is_cancelled() {
+                return;
             }
+            if error.may_pass() {
+                lock(&self.optimizer).postpone(plugin.digest(), Instant::now());
+            }
+            tracing::warn!("plugin {} stays without optimised code: {error}", plugin.digest());
         }
     }
 
-    /// Returns a plugin without optimised code whose optimisation was not tried.
+    /// Returns a plugin without optimised code whose optimisation is to be tried.
     fn next_baseline(&self) -> Option<Arc<Prepared>> {
         let decided = lock(&self.decided);
         let plugins = decided.values().filter_map(|slot| slot.standing.as_ref());
-        let mut untried = plugins.map(|plugin| &plugin.prepared).filter(|plugin| {
-            !lock(&self.optimizer).has_tried(plugin.digest()) && plugin.is_baseline()
+        let now = Instant::now();
+        let mut due = plugins.map(|plugin| &plugin.prepared).filter(|plugin| {
+            lock(&self.optimizer).is_due(plugin.digest(), now) && plugin.is_baseline()
         });
-        untried.next().cloned()
+        due.next().cloned()
     }
 }
 

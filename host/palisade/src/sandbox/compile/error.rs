@@ -67,6 +67,20 @@ impl From<SliceError> for CompileError {
 }
 
 impl CompileError {
+    /// Returns true if the reason lies in the state of the machine, which may pass.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            Self::Wall { .. } | Self::Busy | Self::Start(_) => true,
+            Self::Invalid(_)
+            | Self::Time { .. }
+            | Self::Memory { .. }
+            | Self::Size { .. }
+            | Self::Code { .. }
+            | Self::Cancelled
+            | Self::Crashed(_) => false,
+        }
+    }
+
     pub(super) fn invalid(error: &wasmtime::Error) -> Self {
         Self::Invalid(error_line(error))
     }

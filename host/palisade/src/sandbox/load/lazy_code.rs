@@ -76,6 +76,17 @@ pub(crate) enum CodeError {
     NotRun(#[from] BlockingError),
 }
 
+impl CodeError {
+    /// Returns true if the reason may pass, as a lack of descriptors does.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            Self::Unreadable(_) | Self::Slow | Self::NotRun(_) => true,
+            Self::Refused(PluginRefused::Compile(error)) => error.may_pass(),
+            Self::Replaced | Self::Refused(_) | Self::Gone => false,
+        }
+    }
+}
+
 impl LazyCode {
     pub(crate) fn from_linked(
         linked: Linked,

@@ -1,7 +1,7 @@
 //! A plugin that is ready to be called.
 
 use super::imports::{self, Import};
-use super::lazy_code::LazyCode;
+use super::lazy_code::{CodeError, LazyCode};
 use super::provenance::Freshness;
 use crate::execution::OwnerShares;
 use crate::execution::account::HeldDescription;
@@ -107,8 +107,8 @@ impl Prepared {
     }
 
     /// Compiles the optimised code, which later calls use. Blocks for a whole compilation.
-    pub(crate) fn optimize(&self, cancel: &CancellationToken) -> Result<(), String> {
-        self.code.optimize(self.digest, cancel).map_err(|error| error.to_string())
+    pub(crate) fn optimize(&self, cancel: &CancellationToken) -> Result<(), CodeError> {
+        self.code.optimize(self.digest, cancel)
     }
 
     /// Loads the code, unless it is loaded. From then on neither the file nor the cache is needed.
