@@ -12,6 +12,7 @@ mod subdirectory;
 mod tests;
 
 pub use commands::Commands;
+pub(crate) use file_state::FileStamp;
 pub use file_state::FileState;
 pub use files::{FileError, MAX_ENTRIES, MAX_FILE_BYTES, WorkspaceFiles};
 use palisade_wasi_fs::Mount;

@@ -6,6 +6,8 @@
 //! the one whose digest is in the result: the file that was at the path before.
 
 use crate::tool::Digest;
+use crate::workspace::FileStamp;
+use cap_std::fs::Metadata;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::path::Path;
@@ -35,15 +37,6 @@ pub(crate) struct Identity {
     seen: SystemTime,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct FileStamp {
-    device: u64,
-    number: u64,
-    size: u64,
-    written: (i64, i64),
-    changed: (i64, i64),
-}
-
 #[derive(Serialize, Deserialize)]
 struct CachedDigest {
     stamp: FileStamp,
@@ -55,21 +48,13 @@ impl Identity {
     /// report changes reliably. Must be taken before the file is read, so that any later change
     /// shows.
     pub(crate) fn new(path: &Path, file: &File) -> Option<Self> {
-        use std::os::unix::fs::MetadataExt as _;
         if lies_in_memory(file) {
             return None;
         }
         let seen = SystemTime::now();
-        let meta = file.metadata().ok()?;
-        let stamp = FileStamp {
-            device: meta.dev(),
-            number: meta.ino(),
-            size: meta.size(),
-            written: (meta.mtime(), meta.mtime_nsec()),
-            changed: (meta.ctime(), meta.ctime_nsec()),
-        };
+        let stamp = FileStamp::of(&Metadata::from_file(file).ok()?);
         let changed = SystemTime::UNIX_EPOCH
-            .checked_add(Duration::from_secs(meta.ctime().max(meta.mtime()).try_into().ok()?))?;
+            .checked_add(Duration::from_secs(stamp.last_second().try_into().ok()?))?;
         Some(Self {
             path_hash: blake3::hash(path.as_os_str().as_encoded_bytes()),
             stamp,
@@ -101,7 +86,7 @@ impl Identity {
 
     /// Returns a cache entry for this file.
     pub(super) fn to_entry(&self, digest: Digest) -> Vec<u8> {
-        let cached = CachedDigest { stamp: self.stamp.clone(), digest: digest.hex() };
+        let cached = CachedDigest { stamp: self.stamp, digest: digest.hex() };
         // Serialisation fails only for maps with keys that are not strings. There are none.
         serde_json::to_vec(&cached).unwrap_or_default()
     }
