@@ -105,11 +105,19 @@ impl Ended {
     }
 }
 
-/// The records that a step removes, each named by the last number of its kind.
+/// The records of a kind up to a number that are older than a time. Each is judged by its own time,
+/// so that one record of a wrong clock neither keeps nor removes the records behind it.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    last: i64,
+    before: i64,
+}
+
+/// The records that a step removes.
 #[derive(Debug, Default)]
 struct Removal {
-    events_to: Option<i64>,
-    calls_to: Option<(Ended, i64)>,
+    events: Option<Span>,
+    calls: Option<(Ended, Span)>,
     /// Sessions that ended before this time.
     sessions_before: Option<i64>,
 }
@@ -117,9 +125,9 @@ struct Removal {
 impl Removal {
     /// Finds what is older than the cutoff; if the file is full, the oldest of all.
     fn find(conn: &Connection, is_over: bool, cutoff: Timestamp) -> Result<Self> {
-        let (event, call) = (oldest_event(conn)?, oldest_call(conn, Ended::All)?);
         let cutoff = cutoff.micros();
         if is_over {
+            let (event, call) = (oldest_event(conn)?, oldest_call(conn, Ended::All)?);
             let (which, first) = match oldest_call(conn, Ended::WithoutEffect)? {
                 Some(first) => (Ended::WithoutEffect, Some(first)),
                 None => (Ended::All, call),
@@ -131,42 +139,44 @@ impl Removal {
             };
             let mut removal = Self::default();
             if events_first {
-                removal.events_to = last_event_before(conn, i64::MAX)?;
+                removal.events = events_before(conn, i64::MAX)?;
             } else {
-                removal.calls_to = last_call_before(conn, which, i64::MAX)?;
+                removal.calls = calls_before(conn, which, i64::MAX)?;
             }
             removal.sessions_before = ended_session(conn, event.into_iter().chain(call).min())?;
             return Ok(removal);
         }
-        let is_old = |time: &i64| *time < cutoff;
-        let old_event = event.filter(is_old).map(|_| last_event_before(conn, cutoff));
-        let old_call = call.filter(is_old).map(|_| last_call_before(conn, Ended::All, cutoff));
         Ok(Self {
-            events_to: old_event.transpose()?.flatten(),
-            calls_to: old_call.transpose()?.flatten(),
+            events: events_before(conn, cutoff)?,
+            calls: calls_before(conn, Ended::All, cutoff)?,
             sessions_before: ended_session(conn, Some(cutoff))?,
         })
     }
 
     fn is_empty(&self) -> bool {
-        self.events_to.is_none() && self.calls_to.is_none() && self.sessions_before.is_none()
+        self.events.is_none() && self.calls.is_none() && self.sessions_before.is_none()
     }
 
     fn apply(&self, conn: &Connection) -> Result<()> {
-        if let Some(last) = self.events_to {
-            conn.prepare_cached("DELETE FROM events WHERE id <= ?1")?.execute([last])?;
-            conn.prepare_cached("UPDATE meta SET value = ?1 WHERE name = 'pruned_to'")?
-                .execute([last])?;
+        if let Some(Span { last, before }) = self.events {
+            conn.prepare_cached("DELETE FROM events WHERE id <= ?1 AND time < ?2")?
+                .execute([last, before])?;
+            conn.prepare_cached(
+                "UPDATE meta SET value =
+                 max(value, coalesce((SELECT min(id) - 1 FROM events), ?1))
+                 WHERE name = 'pruned_to'",
+            )?
+            .execute([last])?;
         }
-        if let Some((which, last)) = self.calls_to {
+        if let Some((which, Span { last, before })) = self.calls {
             let which = which.condition();
             let confirmations = format!(
                 "DELETE FROM confirmations WHERE call IN
-                 (SELECT key FROM calls WHERE key <= ?1 AND {which})"
+                 (SELECT key FROM calls WHERE key <= ?1 AND created < ?2 AND {which})"
             );
-            conn.prepare_cached(&confirmations)?.execute([last])?;
-            let calls = format!("DELETE FROM calls WHERE key <= ?1 AND {which}");
-            conn.prepare_cached(&calls)?.execute([last])?;
+            conn.prepare_cached(&confirmations)?.execute([last, before])?;
+            let calls = format!("DELETE FROM calls WHERE key <= ?1 AND created < ?2 AND {which}");
+            conn.prepare_cached(&calls)?.execute([last, before])?;
         }
         if let Some(before) = self.sessions_before {
             conn.prepare_cached(
@@ -191,24 +201,25 @@ fn oldest_call(conn: &Connection, which: Ended) -> Result<Option<i64>> {
     conn.prepare_cached(&oldest)?.query_row([], |row| row.get(0)).optional()
 }
 
-/// Returns the last number of the first events that is before the cutoff. The times of events are
-/// not quite in the order of their numbers.
-fn last_event_before(conn: &Connection, cutoff: i64) -> Result<Option<i64>> {
+/// Returns those of the first events that are before the cutoff, if there are any.
+fn events_before(conn: &Connection, before: i64) -> Result<Option<Span>> {
     let mut last = conn.prepare_cached(
         "SELECT max(id) FROM (SELECT id, time FROM events ORDER BY id LIMIT ?2) WHERE time < ?1",
     )?;
-    last.query_row([cutoff, EVENTS], |row| row.get(0))
+    let last: Option<i64> = last.query_row([before, EVENTS], |row| row.get(0))?;
+    Ok(last.map(|last| Span { last, before }))
 }
 
-/// Returns the last of the first of these calls that was seen before the cutoff, with its part.
-fn last_call_before(conn: &Connection, which: Ended, cutoff: i64) -> Result<Option<(Ended, i64)>> {
+/// Returns those of the first of these calls that were seen before the cutoff, if there are any.
+fn calls_before(conn: &Connection, which: Ended, before: i64) -> Result<Option<(Ended, Span)>> {
     let condition = which.condition();
     let last = format!(
         "SELECT max(key) FROM (SELECT key, created FROM calls WHERE {condition}
          ORDER BY key LIMIT ?2) WHERE created < ?1"
     );
-    let last = conn.prepare_cached(&last)?.query_row([cutoff, CALLS], |row| row.get(0));
-    last.map(|last: Option<i64>| last.map(|last| (which, last)))
+    let last: Option<i64> =
+        conn.prepare_cached(&last)?.query_row([before, CALLS], |row| row.get(0))?;
+    Ok(last.map(|last| (which, Span { last, before })))
 }
 
 /// Returns the time if a session has ended before it.

@@ -78,3 +78,28 @@ async fn record_of_a_time_to_come_does_not_keep_the_file_from_its_bound() {
     journal.flush().await;
     eventually("the file is within its bound", || journal.health().bytes <= small().full_at());
 }
+
+#[tokio::test]
+async fn record_of_a_wrong_time_neither_keeps_nor_removes_the_records_behind_it() {
+    let journal = temporary();
+    const DAY: i64 = 24 * 3_600;
+    let ages = [(-400, "future"), (40, "old"), (1, "kept"), (20_000, "old"), (0, "kept")];
+    for (days, id) in ages {
+        let at = seconds(now(), -days * DAY);
+        journal.record(Record::Event(NewEvent { time: at, ..new_event(id) }));
+        let key = journal.next_call();
+        let start = CallStarted { call: facts(key, id), input: Body::default(), at };
+        journal.record(Record::CallStarted(Box::new(start)));
+        journal.record(ended(facts(key, id), Outcome::Succeeded));
+    }
+    journal.flush().await;
+    let column = |query: &'static str| -> Vec<String> {
+        let read = |conn: &mut rusqlite::Connection| {
+            conn.prepare(query)?.query_map([], |row| row.get(0))?.collect()
+        };
+        journal.0.readers.read_here(read).unwrap()
+    };
+    let kept = ["future", "kept", "kept"];
+    eventually("old events are removed", || column("SELECT line FROM events ORDER BY id") == kept);
+    eventually("old calls are removed", || column("SELECT id FROM calls ORDER BY key") == kept);
+}
