@@ -39,18 +39,21 @@ pub(super) fn create(
     usage: &Usage,
 ) -> rustix::io::Result<OwnedFd> {
     let made = openat(dir, name, flags, DEFAULT)?;
-    let default = fstat(&made)?.st_mode & 0o777;
-    let handle = match is_temporary(name) {
-        false => made,
+    let stat = fstat(&made)?;
+    let default = stat.st_mode & 0o777;
+    let (handle, stat) = match is_temporary(name) {
+        false => (made, stat),
         true => {
             // The system alone knows the permissions of a new file: they follow from the umask and
             // the access list of the directory. The empty file that has shown them is removed, so
             // that nobody holds it open when the contents are written.
             unlinkat(dir, name, AtFlags::empty())?;
-            openat(dir, name, flags, PRIVATE)?
+            let private = openat(dir, name, flags, PRIVATE)?;
+            let stat = fstat(&private)?;
+            (private, stat)
         }
     };
-    usage.note_new_file(NewFile::new(&fstat(&handle)?, default));
+    usage.note_new_file(NewFile::new(&stat, default));
     Ok(handle)
 }
 
