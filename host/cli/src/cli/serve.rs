@@ -28,11 +28,15 @@ use palisade::tool::text::elided;
 use palisade_mcp::http::{self, Access};
 use palisade_mcp::{Changes, ConfirmedBy, Server, Settings};
 use running::Running;
-use std::net::{SocketAddr, TcpListener};
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
+use std::io;
+use std::net::{Ipv6Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
 
+/// The connections that the system keeps before they are accepted, which its own limit bounds.
+const BACKLOG: i32 = 4_096;
 /// The advice for a server that needs a token.
 const TOKEN_IS: &str = "leave out `--token none`, and a token is made; --token-file FILE gives one";
 /// The advice if no host name was given.
@@ -205,11 +209,26 @@ fn missing(address: SocketAddr, hosts: &[String]) -> Option<&'static str> {
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
-    TcpListener::bind(address).map_err(|error| {
+    bind(address).map_err(|error| {
         Failure::usage(format!(
             "cannot listen on {address}: {error}; --http 127.0.0.1:0 takes a free port"
         ))
     })
+}
+
+/// Binds an address. `[::]` covers the addresses of IPv4 as well, also where the system limits new
+/// sockets to IPv6 (`net.ipv6.bindv6only`): another program could take them otherwise.
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    if address.ip() != Ipv6Addr::UNSPECIFIED {
+        return TcpListener::bind(address);
+    }
+    let socket =
+        net::socket_with(AddressFamily::INET6, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    sockopt::set_ipv6_v6only(&socket, false)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    net::bind(&socket, &address)?;
+    net::listen(&socket, BACKLOG)?;
+    Ok(socket.into())
 }
 
 /// Reports changes of plugins.
