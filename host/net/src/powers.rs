@@ -77,8 +77,11 @@ impl Powers for Grants {
     }
 }
 
-/// Powers that give every plugin `wasi:http` and refuse each of its requests: to look at a plugin
-/// before it has grants.
+/// The interface by which a plugin calls other tools.
+const TOOLS: &str = "palisade:tool/tools";
+
+/// Powers that give every plugin `wasi:http` and other tools, and refuse each of its requests and
+/// calls: to look at a plugin before it has grants.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unconnected;
 
@@ -90,6 +93,9 @@ impl Powers for Unconnected {
 
 impl PluginPowers for Unconnected {
     fn meaning(&self, interface: &str) -> Option<&'static str> {
+        if interface == TOOLS {
+            return Some("calls of granted tools; here every one is refused");
+        }
         is_provided(interface).then_some("requests to granted hosts; here every one is refused")
     }
 
@@ -126,7 +132,7 @@ impl PluginPowers for NetPowers {
         if interface == "wasi:cli/environment" && self.grants.now().has_environment() {
             return Some("the granted variables; no arguments, no directory of the host");
         }
-        if interface == "palisade:tool/tools" && !self.grants.now().tools().is_empty() {
+        if interface == TOOLS && !self.grants.now().tools().is_empty() {
             return Some("calls of the granted tools");
         }
         (is_provided(interface) && self.grants.now().has_network())

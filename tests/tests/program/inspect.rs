@@ -159,3 +159,20 @@ fn plugin_file_named_like_a_shipped_one_is_shown_itself() {
     let shipped = run(&["inspect", "find_files", "--json"]).json();
     assert_ne!(tool["imports"], shipped["imports"]);
 }
+
+#[test]
+fn shipped_plugin_without_its_grant_is_shown_with_the_grant_that_it_needs() {
+    let world = World::new();
+    for (subject, tool, grant) in [
+        ("web", "web_fetch", "palisade grant web net"),
+        ("web_fetch", "web_fetch", "palisade grant web net"),
+        ("code", "run_js", "palisade grant code tools"),
+    ] {
+        let shown = program(&world, &["inspect", subject]).run().exits_with(0);
+        assert!(shown.stderr.contains(grant), "{}", shown.stderr);
+        assert!(shown.stdout.contains(tool), "{}", shown.stdout);
+        let shown = program(&world, &["inspect", subject, "--json"]).run().exits_with(0).json();
+        assert!(shown["tools"].to_string().contains(tool), "{shown:#}");
+    }
+    let _ = program(&world, &["inspect", "web", "--no-builtin"]).run().exits_with(3);
+}

@@ -23,8 +23,8 @@ pub(super) fn run(common: &Common, args: &Args, signals: &Signals) -> Result<Exi
     let host = &tools.host;
     if !host.registry().has(&args.tool) || common.verbose {
         setup::show_missing(host);
-        if let Some(advice) = grants::advice(host, &args.tool) {
-            output::note(&advice);
+        if let Some(missing) = grants::missing(host, &args.tool) {
+            output::note(&missing.advice);
         }
         if host.registry().tools().is_empty() {
             output::note(&format!("there are no tools: {}", setup::without_tools(&tools.settings)));

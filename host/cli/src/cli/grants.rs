@@ -289,17 +289,35 @@ pub(super) fn digests(common: &Common, entry: &PluginEntry) -> Result<Vec<Digest
     })
 }
 
-/// Returns the advice for a tool of a shipped plugin that is not loaded without a grant.
-pub(super) fn advice(host: &Host, tool: &str) -> Option<String> {
-    let owner = shipped_owner(tool).filter(|_| !host.registry().has(tool))?;
-    palisade_plugins::all().iter().find(|plugin| plugin.name == owner)?.requires?;
-    let (needed, grant) = match owner {
+/// A shipped plugin that is not loaded without a grant.
+pub(super) struct MissingGrant {
+    pub(super) plugin: &'static str,
+    /// The reason, with the command that gives the grant.
+    pub(super) advice: String,
+}
+
+/// Returns the shipped plugin of this name, or with this tool, if it lacks the grant that it needs.
+pub(super) fn missing(host: &Host, subject: &str) -> Option<MissingGrant> {
+    let owner = shipped_owner(subject).filter(|_| !host.registry().has(subject));
+    let mut plugins = palisade_plugins::all().iter();
+    let plugin = plugins.find(|it| owner.map_or(it.name == subject, |owner| it.name == owner))?;
+    plugin.requires?;
+    if host.plugins().iter().any(|it| it.name() == plugin.name && it.path().is_none()) {
+        return None;
+    }
+    let (needed, grant) = match plugin.name {
         CODE => ("tools that it may call", "tools \"read_file,search_*\""),
         _ => ("a network rule", "net \"GET,HEAD https://HOST\""),
     };
-    Some(format!(
-        "`{tool}` is part of the shipped plugin `{owner}`, which is loaded once it has {needed}: `palisade grant {owner} {grant}`"
-    ))
+    let name = plugin.name;
+    let which = match owner {
+        Some(_) => format!("part of the shipped plugin `{name}`"),
+        None => "a shipped plugin".to_owned(),
+    };
+    let advice = format!(
+        "`{subject}` is {which}, which is loaded once it has {needed}: `palisade grant {name} {grant}`"
+    );
+    Some(MissingGrant { plugin: name, advice })
 }
 
 /// The shipped tool that runs programs.

@@ -1,6 +1,7 @@
 //! `palisade inspect`: shows a tool or a plugin file in full.
 
 mod layout;
+mod not_loaded;
 
 pub(super) use layout::fact;
 
@@ -12,12 +13,11 @@ use super::{hint, list, offers, setup, trust, wishes};
 use crate::config::Settings;
 use layout::{BAR, FACTS, heading, schema};
 use palisade::internal::{Power, sandbox_contents};
-use palisade::plugins::{Plugin, PluginApproval, name_of_file};
+use palisade::plugins::{Plugin, name_of_file};
 use palisade::registry::Registered;
 use palisade::sandbox::{Import, World};
-use palisade::{Definition, Host, HostBuilder, SideEffects};
+use palisade::{Definition, Host, SideEffects};
 use palisade_mcp_client::sandbox_of as sandbox_of_server;
-use palisade_trust::ToolWords;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -25,18 +25,17 @@ use std::sync::Arc;
 
 pub(super) fn run(common: &Common, args: &Inspect) -> Result<Exit, Failure> {
     let settings = setup::settings(common)?;
-    if is_file(&args.subject) {
-        return file(common, setup::alone(common, &settings)?, args);
+    if not_loaded::is_file(&args.subject) {
+        return not_loaded::file(common, setup::alone(common, &settings)?, args);
     }
     let host = setup::builder(common, &settings)?.build_for(&args.subject)?;
     let tool = match host.registry().get(&args.subject) {
         Ok(tool) => tool,
         Err(missing) => {
-            return match unapproved(&host, &args.subject) {
-                Some(plugin) => show_unapproved(common, &plugin, args),
-                None => named(common, &settings, &host, args)
-                    .unwrap_or_else(|| Err(not_found(common, &missing))),
-            };
+            return not_loaded::unapproved(common, &host, args)
+                .or_else(|| named(common, &settings, &host, args))
+                .or_else(|| not_loaded::shipped(common, &settings, &host, args))
+                .unwrap_or_else(|| Err(not_found(common, &missing)));
         }
     };
     setup::show_undecided(common, &host, &[&args.subject]);
@@ -79,7 +78,9 @@ fn named(
     let file = rejected.iter().find(|it| name_of_file(Path::new(&it.file)) == args.subject)?;
     output::quoting_note(&format!("`{}` is rejected: {}", args.subject, file.reason));
     let args = Inspect { subject: file.file.clone(), json: args.json };
-    Some(setup::alone(common, settings).and_then(|builder| self::file(common, builder, &args)))
+    Some(
+        setup::alone(common, settings).and_then(|builder| not_loaded::file(common, builder, &args)),
+    )
 }
 
 /// Shows a loaded plugin with its tools.
@@ -110,41 +111,10 @@ fn approval(common: &Common, plugin: Option<&Plugin>, room: usize) -> Result<Str
     Ok(fact("approval", &shown, room))
 }
 
-/// Returns the plugin that is not approved and has a tool of this name.
-fn unapproved(host: &Host, tool: &str) -> Option<Plugin> {
-    host.unapproved().into_iter().find(|plugin| definition_of(plugin, tool).is_some())
-}
-
 /// Returns the tool of a plugin that sessions see under this name.
 fn definition_of<'a>(plugin: &'a Plugin, tool: &str) -> Option<&'a Definition> {
     let mut definitions = plugin.tools().iter().map(|tool| tool.definition());
     definitions.find(|definition| definition.name().as_str() == tool)
-}
-
-/// Shows the tool of a plugin that is not approved, with the reason why it cannot be called.
-fn show_unapproved(common: &Common, plugin: &Plugin, args: &Inspect) -> Result<Exit, Failure> {
-    let tool = definition_of(plugin, &args.subject);
-    if let PluginApproval::Missing(why) = plugin.approval() {
-        output::note(&format!("`{}` is a tool of {}: {why}", args.subject, plugin.file()));
-    }
-    if args.json {
-        let digest = plugin.digest().to_string();
-        let words = tool.map(ToolWords::from);
-        let wishes = wishes::json(common, plugin, None);
-        let shown = json!({"tool": words, "plugin": plugin.name(), "digest": digest, "approved": false, "imports": imports(plugin), "wishes": wishes});
-        output::json(&shown)?;
-    } else {
-        let room = columns(std::io::stdout());
-        let tool = tool.map(|tool| tool_text(tool, power(plugin), room)).unwrap_or_default();
-        let wishes = wishes::text(common, plugin, None, room);
-        output::text(&(tool + &plugin_text(plugin, room) + &wishes))?;
-    }
-    Ok(Exit::Ok)
-}
-
-fn is_file(subject: &str) -> bool {
-    subject.contains('/')
-        || Path::new(subject).extension().is_some_and(|extension| extension == "wasm")
 }
 
 fn not_found(common: &Common, missing: &palisade::registry::ToolNotFound) -> Failure {
@@ -153,34 +123,6 @@ fn not_found(common: &Common, missing: &palisade::registry::ToolNotFound) -> Fai
         names => format!("; did you mean `{}`?", names.join("` or `")),
     };
     Failure::new(Exit::NotFound, format!("{missing}{hint}"))
-}
-
-fn file(common: &Common, builder: HostBuilder, args: &Inspect) -> Result<Exit, Failure> {
-    if !Path::new(&args.subject).exists() {
-        return Err(Failure::new(Exit::NotFound, format!("there is no file `{}`", args.subject)));
-    }
-    let host = builder.plugin_file(&args.subject).build()?;
-    if let Some(rejected) = host.rejected().first() {
-        return Err(Failure::new(
-            Exit::Invalid,
-            format!("`{}` is not a plugin: {}", rejected.file, rejected.reason),
-        ));
-    }
-    let plugins = host.plugins();
-    let Some(plugin) = plugins.first() else {
-        return Err(Failure::new(Exit::Internal, "the plugin was neither loaded nor rejected"));
-    };
-    let path = Some(args.subject.as_str());
-    if args.json {
-        let mut shown = plugin_json(&host, plugin);
-        shown["wishes"] = wishes::json(common, plugin, path);
-        output::json(&shown)?;
-    } else {
-        let room = columns(std::io::stdout());
-        let wishes = wishes::text(common, plugin, path, room);
-        output::text(&(plugin_with_tools(plugin, room) + &wishes))?;
-    }
-    Ok(Exit::Ok)
 }
 
 /// Returns a plugin of a host, with its tools.
