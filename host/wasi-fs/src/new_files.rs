@@ -1,9 +1,11 @@
 //! The files that a call has created lately. They are known by their inodes, since another file can
-//! come to stand at the path of one.
+//! come to stand at the path of one. The system gives the number of a removed file to another one,
+//! which has another time of birth.
 
 use std::collections::VecDeque;
+use std::os::fd::AsFd;
 
-use rustix::fs::{RawMode, Stat};
+use rustix::fs::{RawMode, Stat, fstat};
 
 use crate::protected_paths::Identity;
 
@@ -11,18 +13,41 @@ use crate::protected_paths::Identity;
 /// after it has created it.
 const REMEMBERED: usize = 64;
 
-/// A file that a call has created.
-#[derive(Debug)]
+/// A file that a call has created, and that has no final name yet.
+#[derive(Debug, Clone)]
 pub(super) struct NewFile {
     identity: Identity,
+    born: Option<Birth>,
     /// The permissions of any new file in its directory.
-    default: RawMode,
+    pub(super) default: RawMode,
 }
 
+/// The time of birth, in seconds and nanoseconds, on file systems that keep it.
+type Birth = (i64, u32);
+
 impl NewFile {
-    pub(super) fn new(stat: &Stat, default: RawMode) -> Self {
-        Self { identity: Identity::from_stat(stat), default }
+    pub(super) fn new(file: impl AsFd, default: RawMode) -> rustix::io::Result<Self> {
+        let identity = Identity::from_stat(&fstat(&file)?);
+        Ok(Self { identity, born: birth(file), default })
     }
+
+    /// Returns true if an open file is this one.
+    pub(super) fn is(&self, file: impl AsFd, stat: &Stat) -> bool {
+        self.identity == Identity::from_stat(stat) && self.born == birth(file)
+    }
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn birth(file: impl AsFd) -> Option<Birth> {
+    use rustix::fs::{AtFlags, StatxFlags, statx};
+    let found = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?;
+    let has_it = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::BTIME);
+    has_it.then_some((found.stx_btime.tv_sec, found.stx_btime.tv_nsec))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn birth(_: impl AsFd) -> Option<Birth> {
+    None
 }
 
 /// The last files that a call has created.
@@ -37,10 +62,19 @@ impl NewFiles {
         self.0.push_back(file);
     }
 
-    /// Returns the permissions of a new file, if the call has created this file lately.
-    pub(super) fn default_of(&self, stat: &Stat) -> Option<RawMode> {
+    /// Returns the file with this identity, if the call has created one lately.
+    pub(super) fn find(&self, stat: &Stat) -> Option<NewFile> {
         let identity = Identity::from_stat(stat);
-        let found = self.0.iter().rev().find(|file| file.identity == identity);
-        found.map(|file| file.default)
+        self.0.iter().rev().find(|file| file.identity == identity).cloned()
+    }
+
+    /// Forgets a file that has been removed, or that has its final name.
+    pub(super) fn forget(&mut self, stat: &Stat) {
+        let identity = Identity::from_stat(stat);
+        self.0.retain(|file| file.identity != identity);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }

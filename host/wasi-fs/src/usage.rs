@@ -3,12 +3,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use rustix::fs::{RawMode, Stat};
-
 use crate::budget::ResourceBudget;
 use crate::change_log::{ChangeLog, Origin};
 use crate::errors::Refusal;
-use crate::new_files::{NewFile, NewFiles};
+use crate::new_files::NewFiles;
 use crate::protected_paths::{HardLinks, ProtectedPaths};
 use crate::quotas::{Counter, Counters, Exhausted, Quotas, SharedQuotas};
 
@@ -141,17 +139,8 @@ impl Usage {
         self.change_log().paths()
     }
 
-    /// Remembers a file that the call has created.
-    pub(super) fn note_new_file(&self, file: NewFile) {
-        self.new_files().add(file);
-    }
-
-    /// Returns the permissions of a new file, if the call has created this file lately.
-    pub(super) fn default_of_new_file(&self, stat: &Stat) -> Option<RawMode> {
-        self.new_files().default_of(stat)
-    }
-
-    fn new_files(&self) -> MutexGuard<'_, NewFiles> {
+    /// Returns the files that the call has created lately.
+    pub(super) fn new_files(&self) -> MutexGuard<'_, NewFiles> {
         self.new_files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -50,7 +50,11 @@ pub(crate) fn unlink(dir: &OpenDir, path: &str, usage: &Usage) -> Result<(), Fau
         let directory = place.stat()?.is_some_and(|stat| is_directory(&stat));
         return Err(if directory { ErrorCode::IsDirectory } else { ErrorCode::NotDirectory }.into());
     }
+    let removed = if usage.new_files().is_empty() { None } else { place.stat()? };
     unlinkat(place.handle(), &*place.name, AtFlags::empty())?;
+    if let Some(stat) = removed.filter(|stat| stat.st_nlink == 1) {
+        usage.new_files().forget(&stat);
+    }
     usage.note_gone(&place.real_name());
     Ok(())
 }
@@ -80,8 +84,14 @@ pub(super) async fn rename(
     }
     let _admission = new.admit(usage)?;
     let replaced = new.stat()?;
-    permissions::settle(&old, (&new, replaced.as_ref()), usage)?;
-    renameat(old.handle(), &*old.name, new.handle(), &*new.name)?;
+    let settled = permissions::settle(&old, (&new, replaced.as_ref()), usage)?;
+    match renameat(old.handle(), &*old.name, new.handle(), &*new.name) {
+        Ok(()) => settled.keep(usage),
+        Err(errno) => {
+            settled.undo();
+            return Err(errno.into());
+        }
+    }
     usage.note_moved(&old.real_name(), &new.real_name(), replaced.is_some());
     Ok(())
 }

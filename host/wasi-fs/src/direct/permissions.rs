@@ -3,6 +3,7 @@
 //! lose its executable bit.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 
@@ -39,22 +40,45 @@ pub(super) fn create(
     usage: &Usage,
 ) -> rustix::io::Result<OwnedFd> {
     let made = openat(dir, name, flags, DEFAULT)?;
-    let stat = fstat(&made)?;
-    let default = stat.st_mode & 0o777;
-    let (handle, stat) = match is_temporary(name) {
-        false => (made, stat),
+    let default = fstat(&made)?.st_mode & 0o777;
+    let handle = match is_temporary(name) {
+        false => made,
         true => {
             // The system alone knows the permissions of a new file: they follow from the umask and
             // the access list of the directory. The empty file that has shown them is removed, so
             // that nobody holds it open when the contents are written.
             unlinkat(dir, name, AtFlags::empty())?;
-            let private = openat(dir, name, flags, PRIVATE)?;
-            let stat = fstat(&private)?;
-            (private, stat)
+            openat(dir, name, flags, PRIVATE)?
         }
     };
-    usage.note_new_file(NewFile::new(&stat, default));
+    usage.new_files().add(NewFile::new(&handle, default)?);
     Ok(handle)
+}
+
+/// A file with the permissions for the name that it is about to get.
+#[derive(Default)]
+pub(super) struct Settled {
+    /// The file and its earlier permissions, if they have changed.
+    changed: Option<(File, RawMode)>,
+    /// The state of a new file that is about to get its final name.
+    named: Option<Stat>,
+}
+
+impl Settled {
+    /// Ends the state of a new file: it has its name, and is a file like any other.
+    pub(super) fn keep(self, usage: &Usage) {
+        if let Some(stat) = self.named {
+            usage.new_files().forget(&stat);
+        }
+    }
+
+    /// Takes the permissions back: the file keeps its old name.
+    pub(super) fn undo(self) {
+        if let Some((file, own)) = self.changed {
+            // Best effort: the caller gets the error of the renaming.
+            let _ = fchmod(&file, Mode::from_raw_mode(own));
+        }
+    }
 }
 
 /// Gives a file that is about to be renamed the permissions and the access list of the file that it
@@ -64,29 +88,40 @@ pub(super) fn settle(
     old: &Located<'_>,
     (new, replaced): (&Located<'_>, Option<&Stat>),
     usage: &Usage,
-) -> Result<(), Fault> {
-    let Some(stat) = old.stat()?.filter(is_regular) else { return Ok(()) };
-    let own = stat.st_mode & 0o7777;
-    let (default, replaced) =
-        (usage.default_of_new_file(&stat), replaced.filter(|it| is_regular(it)));
-    let settled = match (default, replaced) {
-        (Some(_), Some(replaced)) => permissions_for(&stat, replaced),
-        (Some(default), None) if !is_temporary(&new.name) => default,
-        (None, Some(replaced)) => permissions_for(&stat, replaced) & own,
-        (_, None) => own,
-    };
-    let takes_list = default.is_some() && replaced.is_some();
-    if settled == own && !takes_list {
-        return Ok(());
+) -> Result<Settled, Fault> {
+    let Some(seen) = old.stat()?.filter(is_regular) else { return Ok(Settled::default()) };
+    let made = usage.new_files().find(&seen);
+    let replaced = replaced.filter(|it| is_regular(it));
+    if made.is_none() && replaced.is_none_or(|it| permissions_without_gain(&seen, it).is_none()) {
+        return Ok(Settled::default());
     }
     let file = open_regular_at(old.handle(), Path::new(&*old.name), LastLink::Keep)?;
-    let list = || keep_access_list(file.as_fd(), (new.handle(), OsStr::new(&*new.name)));
-    let settled = match takes_list.then(list) {
-        Some(AccessList::Lost) => settled & 0o700,
-        Some(AccessList::Kept) | None => settled,
+    let stat = fstat(&file)?;
+    let made = made.filter(|made| made.is(&file, &stat));
+    let settled = match (&made, replaced) {
+        (Some(_), Some(replaced)) => {
+            let at_it = (new.handle(), OsStr::new(&*new.name));
+            Some(match keep_access_list(file.as_fd(), at_it) {
+                AccessList::Lost => permissions_for(&stat, replaced) & 0o700,
+                AccessList::Kept => permissions_for(&stat, replaced),
+            })
+        }
+        (Some(made), None) => (!is_temporary(&new.name)).then_some(made.default),
+        (None, Some(replaced)) => permissions_without_gain(&stat, replaced),
+        (None, None) => None,
     };
-    fchmod(&file, Mode::from_raw_mode(settled))?;
-    Ok(())
+    if let Some(settled) = settled {
+        fchmod(&file, Mode::from_raw_mode(settled))?;
+    }
+    let named = made.filter(|_| !is_temporary(&new.name)).map(|_| stat);
+    Ok(Settled { changed: settled.map(|_| (file, stat.st_mode & 0o7777)), named })
+}
+
+/// Returns the permissions that a file has in common with the one that it replaces, unless they are
+/// its own.
+fn permissions_without_gain(file: &Stat, replaced: &Stat) -> Option<RawMode> {
+    let own = file.st_mode & 0o7777;
+    Some(permissions_for(file, replaced) & own).filter(|settled| *settled != own)
 }
 
 fn is_regular(stat: &Stat) -> bool {

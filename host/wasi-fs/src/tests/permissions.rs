@@ -71,6 +71,50 @@ fn file_that_was_there_gets_no_permission_by_a_new_name() {
     });
 }
 
+/// A file that the call has created is a file like any other once it has its name.
+#[test]
+fn file_with_its_name_keeps_its_permissions_at_the_next_one() {
+    const TEMPORARY: &str = ".palisade-0123456789abcdef.tmp";
+    everywhere(|call| {
+        let root = call.host(".");
+        let mode = |path: &str| fs::metadata(root.join(path)).unwrap().mode() & 0o7777;
+        fs::set_permissions(root.join("file.txt"), fs::Permissions::from_mode(0o600)).unwrap();
+        call.write(TEMPORARY, "x").unwrap();
+        assert!(call.rename(TEMPORARY, "dir").is_err(), "a directory is not replaced by a file");
+        assert_eq!(mode(TEMPORARY), 0o600, "it is private as long as it has no name");
+        call.rename(TEMPORARY, "file.txt").unwrap();
+        call.rename("file.txt", "next").unwrap();
+        assert_eq!(mode("next"), 0o600);
+    });
+}
+
+/// The system gives the inode number of a removed file to the next one.
+#[test]
+fn file_of_another_program_with_a_used_number_gets_no_permission() {
+    everywhere(|call| {
+        let root = call.host(".");
+        let private = |path: &str| {
+            fs::write(root.join(path), "x").unwrap();
+            fs::set_permissions(root.join(path), fs::Permissions::from_mode(0o600)).unwrap();
+        };
+        for (number, removes) in [(0, true), (1, false)] {
+            call.write("made", "x").unwrap();
+            match removes {
+                true => call.unlink("made").unwrap(),
+                // The clock of the file system advances in steps of a few milliseconds.
+                false => {
+                    std::thread::sleep(std::time::Duration::from_millis(20));
+                    fs::remove_file(root.join("made")).unwrap();
+                }
+            }
+            let [from, to] = [format!("private{number}"), format!("moved{number}")];
+            private(&from);
+            call.rename(&from, &to).unwrap();
+            assert_eq!(fs::metadata(root.join(&to)).unwrap().mode() & 0o7777, 0o600, "{to}");
+        }
+    });
+}
+
 /// The group bits of a file with an access list are the mask of the list, and not the rights of the
 /// group.
 #[cfg(target_os = "linux")]
