@@ -18,9 +18,10 @@ const MAX_BYTES: u64 = 1 << 20;
 /// The stack of the thread that parses, in bytes. The parser follows a chain of `use` by recursion,
 /// and files of the greatest size hold a chain of some 30,000.
 const STACK: usize = 512 << 20;
-/// The most worlds, multiplied by the interfaces, worlds and items of worlds that they may have
-/// together. Each world may include all others, and so multiply them in time and memory: this many
-/// take less than a second. All of WASI has some thousand.
+/// The most worlds and renamed items, multiplied by the interfaces, worlds and items of worlds that
+/// they may have together. Each world may include all others, and so multiply them in time and
+/// memory, and each renamed item is looked for among all: this many take less than a second. All of
+/// WASI has some thousand.
 const MAX_COMBINED: usize = 1_000_000;
 /// The directory of the packages that a package depends on.
 const DEPS: &str = "deps";
@@ -86,7 +87,7 @@ struct Reader {
     files: usize,
     /// The bytes that were read.
     bytes: u64,
-    /// The parsed worlds.
+    /// The parsed worlds, and the items that they rename.
     worlds: usize,
     /// The parsed interfaces, worlds and items of worlds.
     members: usize,
@@ -113,7 +114,7 @@ impl Reader {
         group.nested.iter().chain([&group.main]).for_each(|package| self.count(package));
         if self.worlds.saturating_mul(self.members) > MAX_COMBINED {
             let reason = format!(
-                "its {} worlds could combine {} interfaces and items, and the product may be {MAX_COMBINED} at most",
+                "its {} worlds and renamed items could combine {} interfaces and items, and the product may be {MAX_COMBINED} at most",
                 self.worlds, self.members
             );
             return Err(WitError::Invalid { path: path.to_owned(), reason });
@@ -124,7 +125,9 @@ impl Reader {
     fn count(&mut self, package: &UnresolvedPackage) {
         let items = |world: &World| world.imports.len() + world.exports.len();
         let items: usize = package.worlds.iter().map(|(_, world)| items(world)).sum();
+        let includes = package.worlds.iter().flat_map(|(_, world)| &world.includes);
         self.worlds += package.worlds.len();
+        self.worlds += includes.map(|include| include.names.len()).sum::<usize>();
         self.members += package.worlds.len() + package.interfaces.len() + items;
     }
 
@@ -246,7 +249,23 @@ mod tests {
         };
         assert!(docs(chain(500).path()).is_ok());
         let refused = docs(chain(1_000).path()).unwrap_err().to_string();
-        assert!(refused.contains("its 1000 worlds could combine 2000"), "{refused}");
+        assert!(refused.contains("its 1000 worlds and renamed items could combine 2000"));
+    }
+
+    #[test]
+    fn items_that_are_renamed_are_bounded() {
+        let renaming = |items: usize| {
+            let all = |item: fn(usize) -> String| (0..items).map(item).collect::<String>();
+            let (imports, names) =
+                (all(|at| format!("import a{at}: func();")), all(|at| format!("a{at} as b{at},")));
+            let text = format!(
+                "package a:b; world w {{ {imports} }} world v {{ include w with {{ {names} }} }}"
+            );
+            package(&[("all.wit", &text)])
+        };
+        assert!(docs(renaming(900).path()).is_ok());
+        let refused = docs(renaming(2_000).path()).unwrap_err().to_string();
+        assert!(refused.contains("its 2002 worlds and renamed items could combine"), "{refused}");
     }
 
     #[test]
