@@ -10,7 +10,7 @@ use super::terminal::Terminal;
 use crate::events::{CallSink, Subject};
 use crate::registry::{Registered, ToolNotFound};
 use crate::session::Session;
-use crate::tool::error::named;
+use crate::tool::error::{ErrorKind, named};
 use crate::tool::{Call, Definition, ToolResult};
 use std::sync::{Arc, OnceLock};
 use tracing::Instrument as _;
@@ -91,27 +91,10 @@ impl Dispatcher {
         // A disabled span costs nothing. Error events carry the call's id themselves.
         let span = tracing::info_span!("call", id = %id, tool = %terminal.sink().subject().tool);
         let in_flight = session.enter(&id, call.turn_id.as_ref());
-        let not_found = |missing: ToolNotFound| match requester.parent {
-            // A tool knows what it may call.
-            Some(_) => self.not_found(&missing),
-            None => self.not_found(&self.without_unlisted(session, &missing)),
-        };
-        let (result, tool) = match registered.map_err(not_found) {
-            Err(missing) => {
+        let (result, tool) = match self.admit(session, registered, requester) {
+            Err(refused) => {
                 terminal.refuse(call.input);
-                (Err(missing), None)
-            }
-            Ok(tool) if requester.parent.is_none() && !session.presents(&tool) => {
-                terminal.refuse(call.input);
-                (Err(self.not_found(&self.not_presented(session, &tool))), None)
-            }
-            Ok(tool) if !self.floor.permits(session, &tool) => {
-                terminal.refuse(call.input);
-                (Err(not_allowed(&tool, self.floor.list_without(&tool))), Some(tool))
-            }
-            Ok(_) if !has_runtime() => {
-                terminal.refuse(call.input);
-                (Err(no_runtime()), None)
+                (Err(refused.error), refused.tool)
             }
             Ok(tool) => {
                 let pipeline = Pipeline {
@@ -151,6 +134,38 @@ impl Dispatcher {
         };
         outcome::sign(result, tool.as_deref())
     }
+
+    /// Returns the tool of a call that may begin.
+    fn admit(
+        &self,
+        session: &Session,
+        registered: Result<Arc<Registered>, ToolNotFound>,
+        requester: &Requester,
+    ) -> Result<Arc<Registered>, Box<NotAdmitted>> {
+        let refused = |error, tool| Err(Box::new(NotAdmitted { error, tool }));
+        match (registered, &requester.parent) {
+            // A tool knows what it may call.
+            (Err(missing), Some(_)) => refused(self.not_found(&missing), None),
+            (Err(missing), None) => {
+                refused(self.not_found(&self.without_unlisted(session, &missing)), None)
+            }
+            (Ok(tool), None) if !session.presents(&tool) => {
+                refused(self.not_found(&self.not_presented(session, &tool)), None)
+            }
+            (Ok(tool), _) if !self.floor.permits(session, &tool) => {
+                refused(not_allowed(&tool, self.floor.list_without(&tool)), Some(tool))
+            }
+            (Ok(_), _) if !has_runtime() => refused(no_runtime(), None),
+            (Ok(tool), _) => Ok(tool),
+        }
+    }
+}
+
+/// The error of a call that may not begin.
+struct NotAdmitted {
+    error: ErrorKind,
+    /// The tool, if the caller may know of it.
+    tool: Option<Arc<Registered>>,
 }
 
 fn has_runtime() -> bool {
