@@ -20,7 +20,7 @@ use http_body_util::Full;
 use hyper::header::HeaderMap;
 use hyper::{Method, Response, StatusCode};
 use palisade::BoxFuture;
-use palisade::internal::Account;
+use palisade::internal::{Account, Charge};
 use rmcp::ServerHandler;
 use rmcp::model::{ErrorCode, ErrorData, Extensions, JsonRpcMessage};
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
@@ -62,44 +62,34 @@ impl<S: ServerHandler + Prepare> McpEndpoint<S> {
     }
 
     async fn handle(&self, request: Admitted) -> Response<SharedBody> {
+        let response = self.respond(request).await;
+        response
+            .unwrap_or_else(|rejected| responses::error(responses::status_of(&rejected), rejected))
+    }
+
+    async fn respond(&self, request: Admitted) -> Result<Response<SharedBody>, RejectedMessage> {
         // Holds the memory of the request until it is answered.
         let account = request.account().clone();
         let sessions = CallerSessions::new(&self.sessions, request.caller(), account.clone())
             .at(request.address());
         let mut request = request.into_request();
-        let mut body = match RequestBody::parse(&request, &account).await {
-            Ok(body) => body,
-            Err(rejected) => return responses::error(responses::status_of(&rejected), rejected),
-        };
-        match body.prepare(|| (self.factory)(), &account).await {
-            Ok(None) => {}
-            Ok(Some(changed)) => *request.body_mut() = changed,
-            Err(rejected) => return responses::error(responses::status_of(&rejected), rejected),
+        let mut body = RequestBody::parse(&request, &account).await?;
+        if let Some(changed) = body.prepare(|| (self.factory)(), &account).await? {
+            *request.body_mut() = changed;
         }
         if let Some((call, handler)) = self.simple_call(&mut body, request.headers()) {
             let (head, _) = request.into_parts();
-            return run_simple_call(call, handler, head, account).await;
+            return Ok(run_simple_call(call, handler, head, account).await);
         }
         let session = headers::session(request.headers());
         let sessions = sessions.in_dialect(body.handshake_dialect(), session);
         let is_delete = request.method() == Method::DELETE;
         if is_delete && session.is_some_and(|id| !sessions.has(id)) {
-            return responses::session_rejection(SessionRejection::Gone, None);
+            return Ok(responses::session_rejection(SessionRejection::Gone, None));
         }
-        // `rmcp` parses the body a second time.
         let length = request.body().len();
         let parsed = account.held().saturating_sub(length as u64);
-        let reserved = match body.is_initialize() && parsed > MAX_INITIALIZE {
-            true => Err(too_large_initialize(parsed)),
-            false => offload::reserve(&account, parsed.saturating_mul(offload::SECOND_PARSE)),
-        };
-        let parse_memory = match reserved {
-            Ok(parse_memory) => parse_memory,
-            Err(error) => {
-                let rejected = RejectedMessage { id: body.id(), error };
-                return responses::error(responses::status_of(&rejected), rejected);
-            }
-        };
+        let parse_memory = reserve_second_parse(&body, parsed, &account)?;
         // The first parsed form makes room for the second one.
         let id = body.id();
         let first = FirstPoll { parse_memory, body: request.body().clone() };
@@ -111,14 +101,10 @@ impl<S: ServerHandler + Prepare> McpEndpoint<S> {
         let config = self.config.clone().with_sse_retry(sessions.retry_delay());
         let service = StreamableHttpService::new(move || factory(), sessions.clone(), config);
         let answer = async move { service.handle(request.map(Full::new)).await };
-        let response = match offload::poll_first(answer, size, first).await {
-            Ok(answered) => answered,
-            Err(error) => {
-                let rejected = RejectedMessage { id, error };
-                return responses::error(responses::status_of(&rejected), rejected);
-            }
-        };
-        match sessions.rejection() {
+        let response = offload::poll_first(answer, size, first)
+            .await
+            .map_err(|error| RejectedMessage { id: id.clone(), error })?;
+        Ok(match sessions.rejection() {
             Some(rejection) if !response.status().is_success() => {
                 responses::session_rejection(rejection, id)
             }
@@ -131,7 +117,7 @@ impl<S: ServerHandler + Prepare> McpEndpoint<S> {
                 responses::to_error(response, id).await
             }
             _ => responses::with_account(response, account, sessions.resumed()),
-        }
+        })
     }
 
     /// Takes the call out of a body that may take the fast path, and creates its handler.
@@ -152,6 +138,20 @@ impl<S: ServerHandler + Prepare> Service for McpEndpoint<S> {
         let id = headers::session(&head.headers)?;
         self.sessions.has(id, caller).then(|| id.to_owned())
     }
+}
+
+/// Reserves the memory of the second parse, which `rmcp` does, of a body whose first parsed form
+/// takes this many bytes.
+fn reserve_second_parse(
+    body: &RequestBody,
+    parsed: u64,
+    account: &Account,
+) -> Result<Charge, RejectedMessage> {
+    let reserved = match body.is_initialize() && parsed > MAX_INITIALIZE {
+        true => Err(too_large_initialize(parsed)),
+        false => offload::reserve(account, parsed.saturating_mul(offload::SECOND_PARSE)),
+    };
+    reserved.map_err(|error| RejectedMessage { id: body.id(), error })
 }
 
 fn too_large_initialize(bytes: u64) -> ErrorData {
