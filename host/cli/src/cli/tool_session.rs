@@ -48,6 +48,27 @@ pub(super) enum Wanted<'a> {
     Served(&'a Served<'a>),
 }
 
+impl Wanted<'_> {
+    /// Returns the terminal that confirms the calls.
+    fn terminal(self) -> Terminal {
+        match self {
+            Self::Tools(tools) => Terminal::of_calls(tools),
+            Self::Served(_) => Terminal::default(),
+        }
+    }
+
+    /// Adds the confirmer to a host, and hides the files of a server.
+    fn wire(self, builder: HostBuilder, terminal: &Arc<Terminal>) -> HostBuilder {
+        match self {
+            Self::Tools(_) => builder.confirmer(terminal.clone()),
+            Self::Served(Served { secrets, operated }) => {
+                let hidden = secrets.iter().fold(builder, |host, file| host.deny_read(*file));
+                operated.iter().fold(hidden, |host, operated| operated.wire(host))
+            }
+        }
+    }
+}
+
 /// The token files and the parts for the operator that a server adds to its host.
 pub(super) struct Served<'a> {
     /// The token files of the server, which no tool may read.
@@ -89,17 +110,8 @@ impl Tools {
         let (events, begin) =
             args.events.as_deref().map(|path| lines(path, &common.workspace)).transpose()?.unzip();
         let mut builder = setup::builder(common, &settings)?.policy(policy);
-        let terminal = Arc::new(match wanted {
-            Wanted::Tools(tools) => Terminal::of_calls(tools),
-            Wanted::Served(_) => Terminal::default(),
-        });
-        builder = match wanted {
-            Wanted::Tools(_) => builder.confirmer(terminal.clone()),
-            Wanted::Served(Served { secrets, operated }) => {
-                let hidden = secrets.iter().fold(builder, |host, file| host.deny_read(*file));
-                operated.iter().fold(hidden, |host, operated| operated.wire(host))
-            }
-        };
+        let terminal = Arc::new(wanted.terminal());
+        builder = wanted.wire(builder, &terminal);
         if let Some(lines) = &events {
             builder = builder.subscriber(lines.clone());
         }
@@ -110,16 +122,7 @@ impl Tools {
         builder = journal.iter().fold(builder, |host, journal| journal.wire(host));
         builder = args.events.iter().fold(builder, HostBuilder::deny_read);
         builder = hidden.into_iter().fold(builder, HostBuilder::deny_read);
-        let detail = if common.verbose { Detail::Verbose } else { Detail::Usual };
-        let emitted = match prints {
-            Prints::Json if io::stdout().is_terminal() => Emitted::Ignored,
-            Prints::Json | Prints::Text => Emitted::Shown,
-        };
-        let watching = || match wanted {
-            Wanted::Tools(_) => Watching::new(detail, emitted),
-            Wanted::Served(_) => Watching::served(detail),
-        };
-        let shown = progress::watches(common).then(|| Arc::new(watching()));
+        let shown = progress::watches(common).then(|| Arc::new(watching(common, wanted, prints)));
         if let Some(shown) = &shown {
             builder = builder.subscriber(shown.clone());
         }
@@ -128,12 +131,7 @@ impl Tools {
             Wanted::Served(_) => builder.build_in_background()?,
         });
         if let Wanted::Tools(tools) = wanted {
-            load_callees(&host, tools);
-            approve::before_calls(common, &settings, &host, tools)?;
-            unused_rules::check(&settings, &host)?;
-            terminal.show_changes(&host);
-            let rules = StandingRules::of_host(common, &settings, &host);
-            rules.into_iter().for_each(|rules| terminal.offer(rules));
+            prepare_calls(common, &settings, &host, tools, &terminal)?;
         }
         if let (Some(begin), Some(path)) = (begin, &args.events) {
             begin.now().map_err(|error| unwritable(path, &error))?;
@@ -197,6 +195,37 @@ pub(super) fn drive<T: Send>(
     signals.work_is_done();
     runtime.shutdown_background();
     Ok(done)
+}
+
+/// Returns the live view of the tools.
+fn watching(common: &Common, wanted: Wanted<'_>, prints: Prints) -> Watching {
+    let detail = if common.verbose { Detail::Verbose } else { Detail::Usual };
+    let emitted = match prints {
+        Prints::Json if io::stdout().is_terminal() => Emitted::Ignored,
+        Prints::Json | Prints::Text => Emitted::Shown,
+    };
+    match wanted {
+        Wanted::Tools(_) => Watching::new(detail, emitted),
+        Wanted::Served(_) => Watching::served(detail),
+    }
+}
+
+/// Loads what these tools call, checks the approvals and rules that their calls need, and lets the
+/// terminal offer standing rules.
+fn prepare_calls(
+    common: &Common,
+    settings: &Settings,
+    host: &Arc<Host>,
+    tools: &[&str],
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    load_callees(host, tools);
+    approve::before_calls(common, settings, host, tools)?;
+    unused_rules::check(settings, host)?;
+    terminal.show_changes(host);
+    let rules = StandingRules::of_host(common, settings, host);
+    rules.into_iter().for_each(|rules| terminal.offer(rules));
+    Ok(())
 }
 
 /// Loads the other plugins if one of the tools calls others, which are not known before it runs.
