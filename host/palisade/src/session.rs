@@ -49,10 +49,11 @@ struct Inner {
     allowed_more: tokio::sync::Notify,
 }
 
-/// The key of a remembered *always*. A tool with other code or of another class is a different
-/// tool.
+/// The key of a remembered *always*. A tool with other code, of another class or of another plugin
+/// is a different tool: two plugins with the same code may have different settings.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Allowance {
+    pub(crate) plugin: Option<Arc<str>>,
     pub(crate) digest: Digest,
     pub(crate) tool: Arc<str>,
     pub(crate) class: SideEffects,

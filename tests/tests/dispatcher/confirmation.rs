@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use palisade::{
-    Call, CallId, SideEffects,
+    Call, CallId, HostBuilder, SideEffects,
     confirm::{Answer, AnswerRefused, ConfirmFn, ConfirmationQueue, DenyAll, FirstOf, Resolution},
     events::Event,
     json,
     policy::{Mode, Policy},
+    sandbox::PluginSettings,
 };
 use palisade_tests::Stage;
 use palisade_tests::case::block_on;
@@ -149,6 +150,32 @@ fn always_applies_to_tool_and_session_including_waiting_calls() {
         }
     });
     assert_eq!(settled(&stage, "second"), [Resolution::AllowedMeanwhile]);
+}
+
+/// Two files with the same bytes are two plugins, each with settings of its own.
+#[test]
+fn always_applies_to_no_other_plugin_with_the_same_code() {
+    let files = tempfile::tempdir().unwrap();
+    let paths = ["one", "two"].map(|name| files.path().join(format!("{name}.wasm")));
+    for path in &paths {
+        std::fs::copy(DISPATCHER_GATE.file(), path).unwrap();
+    }
+    let stage = Stage::new(&[], |builder| {
+        let own = PluginSettings::default().with_prefix("two_").unwrap();
+        let builder = paths.iter().fold(builder, HostBuilder::plugin_file);
+        builder.plugin_settings("two", own)
+    });
+    let session = stage.session();
+    let tool = tool_of(SideEffects::Write);
+    let call = |tool: &str| Call::new(tool, json!({"number": 1}));
+    block_on(async {
+        let first = stage.begin(&session, call(&tool));
+        stage.confirmations.answer(&stage.confirmations.next().await.id, Answer::Always).unwrap();
+        assert!(first.await.unwrap().is_success());
+        let other = stage.begin(&session, call(&format!("two_{tool}")));
+        stage.confirmations.answer(&stage.confirmations.next().await.id, Answer::Deny).unwrap();
+        assert_eq!(class(&other.await.unwrap()), "user_denied");
+    });
 }
 
 #[test]

@@ -163,6 +163,7 @@ fn allowance(tool: &Registered) -> Allowance {
     let definition_digest = || Digest::of(definition.to_json().to_string().as_bytes());
     let digest = tool.origin().digest().unwrap_or_else(definition_digest);
     Allowance {
+        plugin: tool.origin().plugin().map(Arc::from),
         digest,
         tool: definition.own_name().as_str().into(),
         class: definition.side_effects(),
