@@ -41,8 +41,9 @@ pub use crate::workspace::within;
 pub use palisade_schema::json::footprint;
 pub use palisade_schema::schema::hidden_in;
 pub use palisade_wasi_fs::PRIVATE_PREFIX;
-pub use palisade_wasi_fs::internal::may_be_planted;
-pub use palisade_wasi_fs::internal::{Mounts, open_regular, open_regular_at};
+pub use palisade_wasi_fs::internal::{
+    FormerPermissions, Mounts, may_be_planted, open_regular, open_regular_at, take_permissions,
+};
 
 /// The contract, as the names and the texts of its files.
 pub const CONTRACT: [(&str, &str); 8] = [

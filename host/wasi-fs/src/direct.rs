@@ -15,7 +15,7 @@ mod permissions;
 mod sync;
 mod walk;
 
-pub(super) use entries::unlink;
+pub(super) use entries::remove_new;
 pub use kernel::is_the_kernels;
 pub use mount::Mount;
 #[cfg(test)]

@@ -188,12 +188,13 @@ impl Filesystem {
     }
 
     /// Removes the temporary files of an interrupted guest: the last [`MAX_TEMP_FILES`] files that
-    /// it created, and has not renamed, under a name that `is_temporary` accepts. Other files, and
-    /// those that cannot be removed, stay in [`modified`](Self::modified).
+    /// it created, and has not renamed, under a name that `is_temporary` accepts. Other files, such
+    /// as one that the guest has moved to such a name, and those that cannot be removed, stay in
+    /// [`modified`](Self::modified).
     pub fn remove_temp_files(&self, is_temporary: impl Fn(&str) -> bool) {
         let Some(root) = &self.root else { return };
         for path in self.usage.created(is_temporary).into_iter().take(MAX_TEMP_FILES) {
-            if let Err(error) = direct::unlink(root, &path, &self.usage) {
+            if let Err(error) = direct::remove_new(root, &path, &self.usage) {
                 tracing::debug!("a temporary file was left behind: {error}");
             }
         }

@@ -1,7 +1,7 @@
 //! Parts that the crate `palisade` shares with this one, for the file API of its native tools. They
 //! may change in any release.
 
-pub use crate::access_list::{AccessList, keep_access_list};
+pub use crate::access_list::{FormerPermissions, take_permissions};
 pub use crate::direct::{is_temporary, is_the_kernels};
 pub use crate::inspect::{Inspected, LastLink, Opener, QUIETLY, READ_DIRECTORY};
 pub use crate::path_rules::Standing;

@@ -3,7 +3,7 @@
 //! which has another time of birth.
 
 use std::collections::VecDeque;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::{RawMode, Stat, fstat};
 
@@ -28,25 +28,26 @@ type Birth = (i64, u32);
 impl NewFile {
     pub(super) fn new(file: impl AsFd, default: RawMode) -> rustix::io::Result<Self> {
         let identity = Identity::from_stat(&fstat(&file)?);
-        Ok(Self { identity, born: birth(file), default })
+        Ok(Self { identity, born: birth((file.as_fd(), "")), default })
     }
 
-    /// Returns true if an open file is this one.
-    pub(super) fn is(&self, file: impl AsFd, stat: &Stat) -> bool {
-        self.identity == Identity::from_stat(stat) && self.born == birth(file)
+    /// Returns true if an entry of this state is the file. An empty name stands for the handle.
+    pub(super) fn is(&self, entry: (BorrowedFd<'_>, &str), stat: &Stat) -> bool {
+        self.identity == Identity::from_stat(stat) && self.born == birth(entry)
     }
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn birth(file: impl AsFd) -> Option<Birth> {
+fn birth((dir, name): (BorrowedFd<'_>, &str)) -> Option<Birth> {
     use rustix::fs::{AtFlags, StatxFlags, statx};
-    let found = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?;
+    let flags = AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW;
+    let found = statx(dir, name, flags, StatxFlags::BTIME).ok()?;
     let has_it = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::BTIME);
     has_it.then_some((found.stx_btime.tv_sec, found.stx_btime.tv_nsec))
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn birth(_: impl AsFd) -> Option<Birth> {
+fn birth(_: (BorrowedFd<'_>, &str)) -> Option<Birth> {
     None
 }
 

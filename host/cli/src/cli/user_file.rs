@@ -1,8 +1,10 @@
 //! Changes of the user's own files: under a lock, as a whole, and through the user's links.
 
-use palisade::internal::PRIVATE_PREFIX;
+use palisade::internal::{FormerPermissions, PRIVATE_PREFIX, take_permissions};
+use rustix::fs::RawMode;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -68,14 +70,17 @@ pub(super) fn make_private(folder: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Replaces a file atomically, and keeps its permissions. The next version has a private name until
-/// then, so that no tool of another run can change or read it.
+/// Replaces a file atomically, and keeps its permissions and access list. The next version has a
+/// private name until then, so that no tool of another run can change or read it.
 pub(super) fn replace(target: &Path, text: &str) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt as _;
     let folder = target.parent().unwrap_or(Path::new("/"));
     let mut fresh = tempfile::Builder::new().prefix(PRIVATE_PREFIX).tempfile_in(folder)?;
     fresh.write_all(text.as_bytes())?;
-    if let Ok(former) = target.metadata() {
-        fresh.as_file().set_permissions(former.permissions())?;
+    if let (Ok(former), Some(name)) = (target.metadata(), target.file_name()) {
+        let former = FormerPermissions { mode: former.mode() as RawMode, group: former.gid() };
+        let at = File::open(folder)?;
+        take_permissions(fresh.as_file().as_fd(), former, (at.as_fd(), name))?;
     }
     fresh.as_file().sync_all()?;
     fresh.persist(target).map(drop).map_err(|error| error.error)

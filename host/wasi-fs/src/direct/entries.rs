@@ -59,6 +59,18 @@ pub(crate) fn unlink(dir: &OpenDir, path: &str, usage: &Usage) -> Result<(), Fau
     Ok(())
 }
 
+/// Removes a file that the call has created under a name that is not final. Another file that has
+/// come to stand there stays.
+pub(crate) fn remove_new(dir: &OpenDir, path: &str, usage: &Usage) -> Result<(), Fault> {
+    let place = locate(dir, &to_change(path, usage)?, usage)?;
+    let Some(stat) = place.stat()? else { return Ok(()) };
+    let made = usage.new_files().find(&stat);
+    match made.is_some_and(|made| made.is((place.handle(), &place.name), &stat)) {
+        true => unlink(dir, path, usage),
+        false => Ok(()),
+    }
+}
+
 /// Renames an entry and replaces an existing target. A symbolic link itself is moved.
 pub(super) async fn rename(
     from: (&OpenDir, &str),

@@ -10,7 +10,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat, fchmod, fstat, openat, unlinkat};
 
 use super::locate::Located;
-use crate::access_list::{AccessList, keep_access_list};
+use crate::access_list::{FormerPermissions, take_permissions};
 use crate::errors::Fault;
 use crate::inspect::LastLink;
 use crate::new_files::NewFile;
@@ -58,7 +58,7 @@ pub(super) fn create(
 /// A file with the permissions for the name that it is about to get.
 #[derive(Default)]
 pub(super) struct Settled {
-    /// The file and its earlier permissions, if they have changed.
+    /// The file and its earlier permissions, if they may have changed.
     changed: Option<(File, RawMode)>,
     /// The state of a new file that is about to get its final name.
     named: Option<Stat>,
@@ -76,7 +76,7 @@ impl Settled {
     pub(super) fn undo(self) {
         if let Some((file, own)) = self.changed {
             // Best effort: the caller gets the error of the renaming.
-            let _ = fchmod(&file, Mode::from_raw_mode(own));
+            let _ = set(&file, own);
         }
     }
 }
@@ -97,45 +97,41 @@ pub(super) fn settle(
     }
     let file = open_regular_at(old.handle(), Path::new(&*old.name), LastLink::Keep)?;
     let stat = fstat(&file)?;
-    let made = made.filter(|made| made.is(&file, &stat));
-    let settled = match (&made, replaced) {
+    // The permissions are those of the file under each of its names.
+    usage.check_links(stat.st_nlink)?;
+    let made = made.filter(|made| made.is((file.as_fd(), ""), &stat));
+    match (&made, replaced) {
         (Some(_), Some(replaced)) => {
-            let at_it = (new.handle(), OsStr::new(&*new.name));
-            Some(match keep_access_list(file.as_fd(), at_it) {
-                AccessList::Lost => permissions_for(&stat, replaced) & 0o700,
-                AccessList::Kept => permissions_for(&stat, replaced),
-            })
+            let place = (new.handle(), OsStr::new(&*new.name));
+            take_permissions(file.as_fd(), former(replaced), place)?;
         }
-        (Some(made), None) => (!is_temporary(&new.name)).then_some(made.default),
-        (None, Some(replaced)) => permissions_without_gain(&stat, replaced),
-        (None, None) => None,
-    };
-    if let Some(settled) = settled {
-        fchmod(&file, Mode::from_raw_mode(settled))?;
+        (Some(made), None) if !is_temporary(&new.name) => set(&file, made.default)?,
+        (None, Some(replaced)) => {
+            permissions_without_gain(&stat, replaced).map_or(Ok(()), |mode| set(&file, mode))?;
+        }
+        (_, None) => {}
     }
     let named = made.filter(|_| !is_temporary(&new.name)).map(|_| stat);
-    Ok(Settled { changed: settled.map(|_| (file, stat.st_mode & 0o7777)), named })
+    Ok(Settled { changed: Some((file, stat.st_mode & 0o7777)), named })
 }
 
 /// Returns the permissions that a file has in common with the one that it replaces, unless they are
 /// its own.
 fn permissions_without_gain(file: &Stat, replaced: &Stat) -> Option<RawMode> {
     let own = file.st_mode & 0o7777;
-    Some(permissions_for(file, replaced) & own).filter(|settled| *settled != own)
+    Some(former(replaced).for_group(file.st_gid) & own).filter(|settled| *settled != own)
+}
+
+fn former(replaced: &Stat) -> FormerPermissions {
+    FormerPermissions { mode: replaced.st_mode, group: replaced.st_gid }
+}
+
+fn set(file: &File, mode: RawMode) -> rustix::io::Result<()> {
+    fchmod(file, Mode::from_raw_mode(mode))
 }
 
 fn is_regular(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-}
-
-/// Returns the permission bits for a file that replaces another one: neither setuid nor setgid,
-/// since the owners may differ, and none for another group than those of all users.
-fn permissions_for(file: &Stat, replaced: &Stat) -> RawMode {
-    let mode = replaced.st_mode & 0o777;
-    match file.st_gid == replaced.st_gid {
-        true => mode,
-        false => (mode & 0o707) | (mode & 0o070 & ((mode & 0o007) << 3)),
-    }
 }
 
 #[cfg(test)]

@@ -203,6 +203,21 @@ fn last_temporary_files_of_a_stopped_call_are_removed_and_no_more() {
     });
 }
 
+/// A plugin may keep an old version under such a name until the new one is complete.
+#[test]
+fn file_that_a_stopped_call_has_moved_to_a_temporary_name_stays() {
+    everywhere(|call| {
+        call.rename("file.txt", "moved.tmp").unwrap();
+        call.write("made.tmp", "x").unwrap();
+        fs::remove_file(call.host("made.tmp")).unwrap();
+        fs::write(call.host("other"), "of another program").unwrap();
+        fs::rename(call.host("other"), call.host("made.tmp")).unwrap();
+        call.fs.remove_temp_files(|name| name.ends_with(".tmp"));
+        assert!(call.host("moved.tmp").exists() && call.host("made.tmp").exists());
+        assert!(call.fs.modified().contains(&"moved.tmp".to_owned()));
+    });
+}
+
 #[test]
 fn move_of_a_large_tree_yields_and_is_not_made_after_its_call() {
     everywhere(|call| {

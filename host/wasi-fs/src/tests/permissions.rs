@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-use super::everywhere;
+use super::{Access, Call, Quotas, everywhere, resolvers};
 
 #[test]
 fn replacing_file_has_the_permissions_of_the_replaced_one() {
@@ -113,6 +113,27 @@ fn file_of_another_program_with_a_used_number_gets_no_permission() {
             assert_eq!(fs::metadata(root.join(&to)).unwrap().mode() & 0o7777, 0o600, "{to}");
         }
     });
+}
+
+/// The permissions would change under the other name as well, which may be outside.
+#[test]
+fn file_with_another_name_keeps_its_permissions() {
+    for resolver in resolvers() {
+        let mut call = Call::strict(resolver, Access::ReadWrite, Quotas::default());
+        let root = call.host(".");
+        let set = |path: &str, mode| {
+            fs::set_permissions(root.join(path), fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let mode = |path: &str| fs::metadata(root.join(path)).unwrap().mode() & 0o7777;
+        fs::write(root.join("tool"), "x").unwrap();
+        fs::hard_link(root.join("tool"), root.join("named")).unwrap();
+        set("tool", 0o755);
+        set("file.txt", 0o600);
+        assert!(call.rename("named", "file.txt").is_err());
+        assert_eq!(mode("tool"), 0o755);
+        call.rename("named", "elsewhere").unwrap();
+        assert_eq!(mode("tool"), 0o755, "a new name alone changes no permission");
+    }
 }
 
 /// The group bits of a file with an access list are the mask of the list, and not the rights of the

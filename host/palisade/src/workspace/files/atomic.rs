@@ -2,7 +2,8 @@
 
 use super::place::Place;
 use cap_std::fs::{Dir, File, Metadata, MetadataExt as _, OpenOptions, OpenOptionsExt as _};
-use palisade_wasi_fs::internal::{AccessList, keep_access_list};
+use palisade_wasi_fs::internal::{FormerPermissions, take_permissions};
+use rustix::fs::RawMode;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
@@ -55,7 +56,10 @@ impl<'a> Temporary<'a> {
         }
         let file = dir.open_with(&name, &options)?;
         let made = Self { dir, name: Some(name) };
-        before.map_or(Ok(()), |before| keep_permissions(&file, place, before))?;
+        if let Some(before) = before {
+            let former = FormerPermissions { mode: before.mode() as RawMode, group: before.gid() };
+            take_permissions(file.as_fd(), former, (place.dir.as_fd(), &place.name))?;
+        }
         Ok((made, file))
     }
 
@@ -76,15 +80,4 @@ impl Drop for Temporary<'_> {
             let _ = self.dir.remove_file(name);
         }
     }
-}
-
-/// Copies the access list and the permission bits, but not setuid and setgid, since the new file
-/// may have another owner.
-fn keep_permissions(file: &File, place: &Place, before: &Metadata) -> io::Result<()> {
-    use cap_std::fs::{Permissions, PermissionsExt as _};
-    let bits = match keep_access_list(file.as_fd(), (place.dir.as_fd(), &place.name)) {
-        AccessList::Kept => 0o777,
-        AccessList::Lost => 0o700,
-    };
-    file.set_permissions(Permissions::from_mode(before.mode() & bits))
 }
