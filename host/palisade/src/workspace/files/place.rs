@@ -3,7 +3,7 @@
 
 use super::super::{Admission, Forbidden, LastLink, ProtectedPaths, Standing};
 use super::open::not_the_kernels;
-use super::{FileError, regular};
+use super::{FileError, planted, regular};
 use cap_std::fs::{Dir, Metadata};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
@@ -47,6 +47,12 @@ impl Place {
             Err(Unreal::Io(error)) => return Err(fail(error)),
             Ok(real) => real,
         };
+        if real != relative && planted::lies_on(root, relative, last).map_err(fail)? {
+            return Err(FileError::not_regular(
+                path,
+                "behind a symbolic link of another user in a directory for all users",
+            ));
+        }
         // The written path counts too: a link called `.git` is protected like a repository.
         for name in [&real, relative] {
             rules.check_names(&name.to_string_lossy()).map_err(forbidden)?;
@@ -255,7 +261,7 @@ fn create(dir: &Dir, part: Component<'_>) -> io::Result<Dir> {
     }
 }
 
-fn enter(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
+pub(super) fn enter(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
     use rustix::fs::{Mode, OFlags, openat};
     // `O_PATH` needs no permission to read the directory.
     #[cfg(target_os = "linux")]

@@ -243,3 +243,25 @@ fn file_of_the_kernel_is_neither_read_nor_changed() {
     files.write(inside, "text").unwrap();
     assert_eq!(files.read(inside).unwrap(), "text", "below the same root");
 }
+
+/// Only root can give a link to another user.
+#[test]
+fn link_of_another_user_in_a_directory_for_all_users_is_not_followed() {
+    use std::os::unix::fs::{PermissionsExt as _, lchown};
+    let world = World::new();
+    fs::create_dir(world.at("shared")).unwrap();
+    fs::set_permissions(world.at("shared"), fs::Permissions::from_mode(0o1777)).unwrap();
+    for (name, target) in [("shared/file", "../file"), ("shared/sub", "../sub")] {
+        world.link(name, target);
+        if lchown(world.at(name), Some(12_345), None).is_err() {
+            return;
+        }
+    }
+    for path in ["shared/file", "shared/sub/new"] {
+        for (operation, result) in world.changes(path) {
+            let refused = matches!(result, Err(FileError::NotRegular { .. }));
+            assert!(refused || KEEPS.contains(&operation), "{operation} {path}: {result:?}");
+        }
+    }
+    assert_eq!((world.text("file").as_str(), world.at("sub/new").exists()), ("inside", false));
+}
