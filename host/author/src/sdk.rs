@@ -2,6 +2,7 @@
 //! on a local directory or file.
 
 use crate::language::Language;
+use palisade::internal::open_unreplaceable_file;
 use palisade::tool::text::visible;
 use std::path::{Path, PathBuf};
 
@@ -46,6 +47,17 @@ pub enum SdkError {
         /// The accepted form.
         accepted: &'static str,
     },
+    /// Another user could replace the SDK beside the program, whose code runs when a project is
+    /// built.
+    #[error(
+        "the SDK `{path}` beside this program is not used: {reason}; or give another one with --sdk or {VARIABLE}"
+    )]
+    Replaceable {
+        /// The path.
+        path: String,
+        /// The reason, with the remedy.
+        reason: String,
+    },
     /// A file of a project cannot hold the path.
     #[error("the path `{path}` of the SDK is not valid UTF-8, which the project's files need")]
     NotText {
@@ -72,9 +84,12 @@ impl Sdk {
                 language,
                 accepted,
             })?,
-            None => program
-                .and_then(|program| beside(language, program))
-                .ok_or(SdkError::NotFound { language, accepted })?,
+            None => {
+                let found = program.and_then(|program| beside(language, program));
+                let found = found.ok_or(SdkError::NotFound { language, accepted })?;
+                check_unreplaceable(language, &found)?;
+                found
+            }
         };
         let path = found.canonicalize().unwrap_or(found);
         match path.to_str() {
@@ -154,6 +169,15 @@ fn beside(language: Language, program: &Path) -> Option<PathBuf> {
     std::iter::once(installed).chain(checkouts).find_map(|it| within(language, &it))
 }
 
+/// Checks that no other user can replace an SDK which was found, and not given.
+fn check_unreplaceable(language: Language, sdk: &Path) -> Result<(), SdkError> {
+    let opened = open_unreplaceable_file(&sdk.join(place(language).file));
+    opened.map(drop).map_err(|error| SdkError::Replaceable {
+        path: visible(&sdk.display().to_string()),
+        reason: visible(&error.to_string()),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its directory has failed")]
@@ -184,6 +208,17 @@ mod tests {
         }
         let program = root.path().join("target/release/palisade");
         assert_eq!(Sdk::find(Language::Rust, None, Some(&program)).unwrap().path(), sdk);
+    }
+
+    #[test]
+    fn sdk_that_others_can_replace_is_not_used() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let root = checkout();
+        let program = root.path().join("target/release/palisade");
+        fs::set_permissions(root.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let refused = Sdk::find(Language::Rust, None, Some(&program)).unwrap_err();
+        assert!(matches!(refused, SdkError::Replaceable { .. }), "{refused}");
+        assert!(Sdk::find(Language::Rust, Some(root.path()), Some(&program)).is_ok(), "named");
     }
 
     #[test]
