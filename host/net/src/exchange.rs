@@ -2,6 +2,7 @@
 //! its response within bounds. A redirect is a response like any other.
 
 use crate::connect::{ConnectError, Destinations, Stream, connect};
+use crate::head_bound::{HeadError, handshake};
 use crate::host_name::HostName;
 use crate::limits;
 use crate::network::{Network, NetworkError, Task};
@@ -12,12 +13,10 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
-use hyper::client::conn::http1;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 use tokio::time::timeout;
-use wasmtime_wasi_http::io::TokioIo;
 
 /// A request of the host itself.
 #[derive(Debug, Clone)]
@@ -87,6 +86,9 @@ pub enum ExchangeError {
         /// The largest body that is accepted, in bytes.
         most: u64,
     },
+    /// The headers of the response are too long, with the interim responses before them.
+    #[error("the headers of the response are too long")]
+    HeadTooLong,
     /// The server was too slow.
     #[error("the server did not answer in time: at most {} s for the first byte, {} s between two pieces and {} s in all", limits::FIRST_BYTE.as_secs(), limits::BETWEEN_PIECES.as_secs(), limits::EXCHANGE.as_secs())]
     Slow,
@@ -157,13 +159,13 @@ pub(crate) async fn begin(
     let target = Target::of(&uri)?;
     let stream = stream(network, &target, exchange.reach).await?;
     let request = request(exchange, &uri, &target)?;
-    let mut builder = http1::Builder::new();
-    builder.max_headers(limits::HEADER_COUNT).max_buf_size(limits::HEADERS);
-    let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(broken)?;
+    let (sender, connection) = handshake(stream).await.map_err(broken)?;
     let connection = network.spawn(connection)?;
-    match timeout(first_byte, sender.send_request(request)).await {
-        Ok(response) => Ok((response.map_err(broken)?, connection)),
-        Err(_) => Err(ExchangeError::Slow),
+    match sender.send(request, first_byte).await {
+        Ok(response) => Ok((response, connection)),
+        Err(HeadError::TooLong) => Err(ExchangeError::HeadTooLong),
+        Err(HeadError::Failed(error)) => Err(broken(error)),
+        Err(HeadError::Slow) => Err(ExchangeError::Slow),
     }
 }
 
@@ -259,7 +261,7 @@ async fn next(body: &mut Incoming) -> Result<Option<Bytes>, ExchangeError> {
 #[allow(clippy::needless_pass_by_value, reason = "it is the last use of an error")]
 pub(crate) fn broken(error: hyper::Error) -> ExchangeError {
     match error.is_parse_too_large() {
-        true => ExchangeError::Broken("the headers of the response are too long".to_owned()),
+        true => ExchangeError::HeadTooLong,
         false => ExchangeError::Broken(error.to_string()),
     }
 }

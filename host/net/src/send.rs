@@ -3,7 +3,7 @@
 use crate::body::{RequestBody, ResponseBody};
 use crate::call::{CallNetwork, Place};
 use crate::connect::{ConnectError, connect};
-use crate::head_bound::HeadBound;
+use crate::head_bound::{HeadError, handshake};
 use crate::limits;
 use crate::network::{NetworkError, Task};
 use crate::plugin_grants::{Allowed, Carries};
@@ -13,10 +13,8 @@ use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri, header};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use hyper::client::conn::http1;
 use std::time::Duration;
 use tokio::time::timeout;
-use wasmtime_wasi_http::io::TokioIo;
 use wasmtime_wasi_http::{RequestOptions, WasiBody};
 
 /// The encodings that a refusal names.
@@ -111,31 +109,20 @@ async fn exchange(
         Some(time) => timeout(time, connecting).await.unwrap_or(Err(ConnectError::Timeout))?,
         None => connecting.await?,
     };
-    let (stream, unread) = HeadBound::new(stream, limits::BEFORE_BODY);
-    let mut builder = http1::Builder::new();
-    builder.max_headers(limits::HEADER_COUNT).max_buf_size(limits::HEADERS);
-    let (mut sender, connection) =
-        builder.handshake(TokioIo::new(stream)).await.map_err(SendError::Exchange)?;
+    let (sender, connection) = handshake(stream).await.map_err(SendError::Exchange)?;
     let connection = network.spawn(async move {
         // Its error is that of the response or of its body.
         let _ = connection.await;
         drop(place);
     })?;
     let patience = options.first_byte_timeout.unwrap_or(limits::FIRST_BYTE).min(limits::FIRST_BYTE);
-    match timeout(patience, sender.send_request(request)).await {
-        Ok(Ok(response)) => {
-            unread.lift();
-            // The buffer of the protocol library may have room for more.
-            match length(response.headers()) > limits::HEADERS {
-                true => Err(SendError::Headers),
-                false => Ok((response, connection)),
-            }
-        }
-        Ok(Err(error)) if error.is_parse_too_large() || unread.are_used_up() => {
-            Err(SendError::Headers)
-        }
-        Ok(Err(error)) => Err(SendError::Exchange(error)),
-        Err(_) => Err(SendError::Slow(patience)),
+    match sender.send(request, patience).await {
+        // The buffer of the protocol library may have room for more.
+        Ok(response) if length(response.headers()) > limits::HEADERS => Err(SendError::Headers),
+        Ok(response) => Ok((response, connection)),
+        Err(HeadError::TooLong) => Err(SendError::Headers),
+        Err(HeadError::Failed(error)) => Err(SendError::Exchange(error)),
+        Err(HeadError::Slow) => Err(SendError::Slow(patience)),
     }
 }
 

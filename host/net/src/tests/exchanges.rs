@@ -108,11 +108,16 @@ async fn redirect_and_endless_headers_are_not_followed() {
     let url = format!("http://127.0.0.1:{}/a", moved.port());
     let answer = exchange(&local(), get(url, Reach::Public)).await.unwrap();
     assert_eq!((answer.status.as_u16(), moved.heads().len()), (302, 1));
-    let endless = Server::start(Arc::new(|_: &str| {
-        Wire::Endless(b"HTTP/1.1 200 OK\r\n".to_vec(), b"x-a: b\r\n".to_vec())
-    }))
-    .await;
-    let url = format!("http://127.0.0.1:{}/", endless.port());
-    let refused = exchange(&local(), get(url, Reach::Public)).await;
-    assert!(matches!(refused, Err(ExchangeError::Broken(_))), "{refused:?}");
+    for (head, more) in [
+        ("HTTP/1.1 200 OK\r\n", "x-a: b\r\n"),
+        ("HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\n"),
+    ] {
+        let endless = Server::start(Arc::new(move |_: &str| {
+            Wire::Endless(head.as_bytes().to_vec(), more.as_bytes().to_vec())
+        }))
+        .await;
+        let url = format!("http://127.0.0.1:{}/", endless.port());
+        let refused = exchange(&local(), get(url, Reach::Public)).await;
+        assert!(matches!(refused, Err(ExchangeError::HeadTooLong)), "{refused:?}");
+    }
 }

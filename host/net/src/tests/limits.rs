@@ -75,6 +75,10 @@ async fn endless_interim_responses_end_as_well() {
     let few = [interim.repeat(20), ok(b"hello")].concat();
     let (_server, mut call, url) = server(move |_| Wire::Bytes(few.clone())).await;
     assert_eq!(call.get(&url).await.unwrap().body, b"hello");
+    let many = [interim.repeat(200), ok(b"hello")].concat();
+    let (_server, mut call, url) = server(move |_| Wire::Bytes(many.clone())).await;
+    let fetched = call.get(&url).await;
+    assert!(matches!(fetched, Err(Error::HttpResponseHeaderSectionSize(_))), "{fetched:?}");
     let (_server, mut call, url) =
         server(move |_| Wire::Endless(Vec::new(), interim.clone())).await;
     let fetched = call.get(&url).await;
