@@ -114,7 +114,7 @@ impl Connection {
         let handler = Handler::new(Some(workspace.root()));
         let inbox = Inbox::new(handler.clone(), Fault::default());
         let fault = inbox.fault().clone();
-        let process = Watched::new(process, errors, fault.ended().clone());
+        let process = Watched::new(process, errors, inbox.clone());
         let lines = Lines::new(BufReader::new(output), input, inbox);
         Self::shake_hands(handler, lines, Some(process), fault).await
     }

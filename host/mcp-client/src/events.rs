@@ -56,6 +56,11 @@ impl Events {
 
     /// Takes the line. Returns the data of the event that an empty line ends.
     fn end_line(&mut self) -> Option<Vec<u8>> {
+        if self.line.is_empty() && !self.has_data {
+            self.has_begun = true;
+            self.idle += 1;
+            return None;
+        }
         let line = std::mem::take(&mut self.line);
         let is_first = !std::mem::replace(&mut self.has_begun, true);
         // The stream may begin with a byte order mark.

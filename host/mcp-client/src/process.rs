@@ -1,6 +1,7 @@
 //! The process of a server: what it writes as errors, and how it ends.
 
 use crate::connect_error::ConnectError;
+use crate::inbox::Inbox;
 use crate::runtime::{LAST_MOMENT, RunningProgram};
 use palisade::tool::text::{cut, visible};
 use palisade_shell::ServiceProcess;
@@ -34,16 +35,12 @@ struct Seen {
 
 impl Watched {
     /// Watches a process in a task of the current runtime. It is killed if it goes on for more than
-    /// [`LAST_MOMENT`] after the token of its connection is cancelled.
-    pub(crate) fn new(
-        process: ServiceProcess,
-        errors: pipe::Receiver,
-        connection: CancellationToken,
-    ) -> Self {
+    /// [`LAST_MOMENT`] after its connection has ended. Its errors count as bytes without a message.
+    pub(crate) fn new(process: ServiceProcess, errors: pipe::Receiver, inbox: Inbox) -> Self {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let ended = CancellationToken::new();
         let (running, ends) = (RunningProgram::new(), ended.clone().drop_guard());
-        let watch = watch(process, errors, seen.clone(), connection);
+        let watch = watch(process, errors, seen.clone(), inbox);
         tokio::spawn(async move {
             watch.await;
             drop((ends, running));
@@ -84,13 +81,14 @@ async fn watch(
     mut process: ServiceProcess,
     errors: pipe::Receiver,
     seen: Arc<Mutex<Seen>>,
-    connection: CancellationToken,
+    inbox: Inbox,
 ) {
+    let connection = inbox.fault().ended().clone();
     let last_moment_is_over = async {
         connection.cancelled().await;
         tokio::time::sleep(LAST_MOMENT).await;
     };
-    let mut reading = tokio::spawn(read(errors, seen.clone()));
+    let mut reading = tokio::spawn(read(errors, seen.clone(), inbox));
     tokio::select! {
         () = last_moment_is_over => {}
         end = process.ended() => {
@@ -103,9 +101,10 @@ async fn watch(
 }
 
 /// Reads the errors to their end, and keeps the last of them.
-async fn read(mut errors: pipe::Receiver, seen: Arc<Mutex<Seen>>) {
-    let mut block = [0; 1 << 10];
+async fn read(mut errors: pipe::Receiver, seen: Arc<Mutex<Seen>>, inbox: Inbox) {
+    let mut block = vec![0; 16 << 10];
     while let Ok(count @ 1..) = errors.read(&mut block).await {
+        inbox.count_idle(count);
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.errors.extend(&block[..count]);
         let excess = seen.errors.len().saturating_sub(KEPT_ERRORS);

@@ -127,9 +127,8 @@ impl Shared {
         if let JsonRpcMessage::Notification(notification) = &message
             && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
             && let Some(id) = &cancelled.params.request_id
-            && let Some(waiting) = self.state().waiting.remove(id)
         {
-            waiting.cancel();
+            self.end_waiting(id);
         }
         self.accepted(body).await.map_err(io::Error::other)
     }
@@ -200,6 +199,8 @@ impl Shared {
     ) -> Result<Response, ExchangeError> {
         let mut events = Events::default();
         while let Some(piece) = stream.next().await? {
+            // The streams of one server leave time for the others, which share its thread.
+            tokio::task::yield_now().await;
             let mut texts = Vec::new();
             let read = events.read(&piece, BOUNDS.bytes, |text| texts.push(text));
             self.inbox.count_idle(events.take_idle());
@@ -208,7 +209,6 @@ impl Shared {
                 return Ok(Response::Passed);
             }
             for text in texts {
-                // The messages of one server leave time for the others, which share its thread.
                 tokio::task::coop::consume_budget().await;
                 let place = self.inbox.place().await;
                 if self.take(text, place, id).await == Response::Passed {
@@ -248,20 +248,34 @@ impl Shared {
             }
             Some(Taken::Message(message)) => message,
         };
-        let is_response = match &message {
-            JsonRpcMessage::Response(response) if response.id == *id => {
-                if let ServerResult::InitializeResult(result) = &response.result {
-                    let version = result.protocol_version.as_str();
-                    self.state().version = HeaderValue::from_str(cut(version, MAX_VERSION)).ok();
-                }
-                true
-            }
-            JsonRpcMessage::Response(_) => false,
-            JsonRpcMessage::Error(error) => error.id.as_ref() == Some(id),
-            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => false,
+        if let JsonRpcMessage::Response(response) = &message
+            && response.id == *id
+            && let ServerResult::InitializeResult(result) = &response.result
+        {
+            let version = result.protocol_version.as_str();
+            self.state().version = HeaderValue::from_str(cut(version, MAX_VERSION)).ok();
+        }
+        let answered = match &message {
+            JsonRpcMessage::Response(response) => Some(response.id.clone()),
+            JsonRpcMessage::Error(error) => error.id.clone(),
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
         };
         self.pass_on(message).await;
-        if is_response { Response::Passed } else { Response::Missing }
+        match answered {
+            Some(answered) if answered == *id => Response::Passed,
+            Some(another) => {
+                self.end_waiting(&another);
+                Response::Missing
+            }
+            None => Response::Missing,
+        }
+    }
+
+    /// Ends the request that waits for this response: its connection lives no longer than it waits.
+    fn end_waiting(&self, id: &RequestId) {
+        if let Some(waiting) = self.state().waiting.remove(id) {
+            waiting.cancel();
+        }
     }
 
     async fn pass_on(&self, message: Received) {
@@ -331,3 +345,6 @@ fn is_event_stream(kind: &[u8]) -> bool {
     const NAME: &[u8] = b"text/event-stream";
     kind.get(..NAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(NAME))
 }
+
+#[cfg(test)]
+mod tests;
