@@ -56,7 +56,7 @@ impl Connections {
     /// Returns the server as rules name it: `mcp/NAME`.
     pub(crate) fn server(&self) -> ToolServer {
         ToolServer::new("mcp", self.name.as_str(), self.reach.server_place())
-            .with_rights(self.reach.rights())
+            .with_rights(&self.reach.rights())
     }
 
     /// Returns the places of concurrent calls.

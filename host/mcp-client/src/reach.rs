@@ -3,6 +3,7 @@
 use http::HeaderMap;
 use palisade::execution::ServerPlace;
 use palisade::internal::Mounts;
+use palisade::tool::text::{elided, visible};
 use palisade_net::{NetRefused, Network as HttpNetwork, Scheme, Target};
 use palisade_shell::{Confinement, Network, ServiceCommand, ShellOptions};
 use std::fmt;
@@ -174,21 +175,29 @@ impl Reach {
 
     /// Returns what the server may do on this machine, for a person who is asked about a call.
     #[must_use]
-    pub fn rights(&self) -> &'static str {
-        match self {
-            Self::Command(command) => match command.options.rights() {
-                (Confinement::Unconfined, _) => {
-                    "all of your rights: no sandbox holds the program of the MCP server"
-                }
-                (Confinement::Landlock, Network::Closed) => {
-                    "the workspace, read-write, without the network: the kernel confines the program of the MCP server"
-                }
-                (Confinement::Landlock, Network::Open) => {
-                    "the workspace, read-write, and the network: the kernel confines the program of the MCP server"
-                }
-            },
-            Self::Url(_) => "nothing on this machine: the MCP server runs elsewhere",
-        }
+    pub fn rights(&self) -> String {
+        /// The longest list of paths, in characters.
+        const MAX_PATHS: usize = 300;
+        let Self::Command(command) = self else {
+            return "nothing on this machine: the MCP server runs elsewhere".to_owned();
+        };
+        let network = match command.options.rights() {
+            (Confinement::Unconfined, _) => {
+                return "all of your rights: no sandbox holds the program of the MCP server"
+                    .to_owned();
+            }
+            (Confinement::Landlock, Network::Closed) => "without the network",
+            (Confinement::Landlock, Network::Open) => "and the network",
+        };
+        let paths = command.command.readable.iter();
+        let paths = paths.map(|path| format!("`{}`", visible(&path.display().to_string())));
+        let read = match paths.collect::<Vec<_>>().join(", ") {
+            paths if paths.is_empty() => paths,
+            paths => format!(", read-only {}", elided(&paths, MAX_PATHS)),
+        };
+        format!(
+            "the workspace, read-write{read}, {network}: the kernel confines the program of the MCP server"
+        )
     }
 
     /// Returns where the server runs.
@@ -256,6 +265,17 @@ mod tests {
         let path = format!("{}:/usr/bin", bin.display());
         assert_eq!(outside(&path, &workspace, "server"), "/usr/bin");
         assert_eq!(outside(&path, &workspace, "other"), path);
+    }
+
+    #[test]
+    fn rights_of_a_confined_program_name_what_it_reads() {
+        let mut server = ServerCommand::new("x");
+        server.options = ShellOptions::new(Confinement::Landlock);
+        let said = |server: &ServerCommand| Reach::Command(server.clone()).rights();
+        assert!(said(&server).starts_with("the workspace, read-write, without the network"));
+        server.command.readable.extend(["/etc".into(), "/a\u{1b}b".into()]);
+        let rights = said(&server);
+        assert!(rights.contains("read-write, read-only `/etc`, `/a\\u{1b}b`, "), "{rights}");
     }
 
     #[test]
