@@ -71,6 +71,17 @@ fn dead_processes_that_nobody_waits_for_count() {
     }
 }
 
+/// A process without a parent in the command is reaped by the helper.
+#[test]
+fn many_processes_that_end_soon_are_few_at_once() {
+    let world = World::new();
+    let command = "for i in $(seq 3000); do (:&); done; echo done";
+    for confinement in [Confinement::Landlock, Confinement::Unconfined] {
+        let result = run(&world, held(confinement).limits(small()), json!({"command": command}));
+        assert_eq!(result.output().as_deref(), Some("done\n"), "{result}");
+    }
+}
+
 #[test]
 fn resident_memory_obeyed() {
     // 48 MB in all processes together: `tail` buffers a line until its end.

@@ -4,7 +4,9 @@ use super::cgroup::{Cgroup, TASKS_PER_PROCESS};
 use super::memory;
 use crate::ShellLimits;
 use crate::process::ExceededLimit;
-use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, pidfd_open, pidfd_send_signal, waitid,
+};
 use std::collections::HashMap;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -17,31 +19,20 @@ pub(super) fn threads() -> Vec<i32> {
     tasks(getpid().as_raw_pid())
 }
 
-/// The result of a count.
-#[derive(Debug, Default)]
-pub(super) struct ProcessCount {
-    /// The child processes of this process. Only this process reaps them, so that their IDs stay
-    /// valid.
-    pub(super) children: Vec<Pid>,
-    /// The exceeded limit, if any.
-    pub(super) exceeded: Option<ExceededLimit>,
-}
-
-/// Counts the processes of a command: the descendants of this process, or those of the control
-/// group if they are more. The tree has the zombies, which keep their process ids and are in no
-/// list of a group; the group has the processes that `/proc` hides.
-pub(super) fn count(limits: ShellLimits, group: Option<&Cgroup>) -> ProcessCount {
+/// Counts the processes of a command, and returns the limit that they exceed. They are the
+/// descendants of this process, or those of the control group if they are more. The tree has the
+/// zombies, which keep their process ids and are in no list of a group; the group has the processes
+/// that `/proc` hides.
+pub(super) fn exceeded(limits: ShellLimits, group: Option<&Cgroup>) -> Option<ExceededLimit> {
     let tree = Children::detect();
-    let own = tree.of_process(getpid().as_raw_pid());
-    let children = own.iter().filter_map(|pid| Pid::from_raw(*pid)).collect();
-    let mut all = descendants(own, &tree, limits);
+    let mut all = descendants(tree.of_process(getpid().as_raw_pid()), &tree, limits);
     if let Some(listed) = group.and_then(Cgroup::processes)
         && listed.len() > all.len()
     {
         all = listed;
     }
     let most = limits.processes.saturating_mul(TASKS_PER_PROCESS);
-    let exceeded = if all.len() as u64 > limits.processes {
+    if all.len() as u64 > limits.processes {
         Some(ExceededLimit::Processes(limits.processes))
     } else if all.iter().map(|pid| tasks(*pid).len() as u64).sum::<u64>() > most {
         Some(ExceededLimit::Threads(most))
@@ -51,8 +42,17 @@ pub(super) fn count(limits: ShellLimits, group: Option<&Cgroup>) -> ProcessCount
             None => memory::exceeds(&all, limits.memory),
         };
         is_over.then_some(ExceededLimit::Memory(limits.memory))
-    };
-    ProcessCount { children, exceeded }
+    }
+}
+
+/// Reaps the children of this process that have ended, but for the shell. The command cannot wait for
+/// them, so that they are not among its processes. Only this process reaps its children, so that
+/// their ids stay valid.
+pub(super) fn reap_orphans(shell: Pid) {
+    let own = Children::detect().of_process(getpid().as_raw_pid());
+    for orphan in own.into_iter().filter_map(Pid::from_raw).filter(|child| *child != shell) {
+        let _ = waitid(WaitId::Pid(orphan), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+    }
 }
 
 fn descendants(own: Vec<i32>, tree: &Children, limits: ShellLimits) -> Vec<i32> {
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn threads_of_one_process_count() {
         let limits = ShellLimits { processes: 40, memory: u64::MAX };
-        for (threads, exceeded) in [(250, None), (400, Some(ExceededLimit::Threads(320)))] {
+        for (threads, expected) in [(250, None), (400, Some(ExceededLimit::Threads(320)))] {
             let mut process = std::process::Command::new(std::env::current_exe().unwrap())
                 .args(["--exact", "helper::process_tree::tests::holds_threads"])
                 .env(THREADS, threads.to_string())
@@ -233,10 +233,10 @@ mod tests {
             while tasks(pid).len() < threads {
                 std::thread::yield_now();
             }
-            let found = count(limits, None).exceeded;
+            let found = exceeded(limits, None);
             process.kill().unwrap();
             process.wait().unwrap();
-            assert_eq!(found, exceeded);
+            assert_eq!(found, expected);
         }
     }
 

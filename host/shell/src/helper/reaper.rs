@@ -197,15 +197,12 @@ impl Reaper {
                 Confinement::Landlock => self.group.as_ref(),
                 Confinement::Unconfined => None,
             };
-            let count = process_tree::count(self.limits, group);
-            if let Some(exceeded) = count.exceeded {
+            process_tree::reap_orphans(self.shell);
+            if let Some(exceeded) = process_tree::exceeded(self.limits, group) {
                 return self.kill_all(Some(exceeded));
             }
             if was_frozen {
                 self.killer.resume();
-            }
-            for orphan in count.children.into_iter().filter(|child| *child != self.shell) {
-                let _ = waitid(WaitId::Pid(orphan), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
             }
             let taken = processor_time().saturating_sub(begun);
             let pause = COUNT_INTERVAL.max(taken * COUNT_PAUSE_FACTOR);
