@@ -211,6 +211,12 @@ fn arguments_are_completed_with_at_most_a_hundred_values() {
             .unwrap_or_else(|| panic!("{answer}"));
         assert_eq!((values.len(), &values[0]), (100, &json!("filled-one-x0")));
     }
+    // The plugin repeats the argument, here with a character that changes the direction of a text.
+    let mut hidden = of(prompt.clone(), "one");
+    hidden["argument"]["value"] = "x\u{202e}".into();
+    for answer in both(&mut client, "completion/complete", &hidden) {
+        assert_eq!(answer["result"]["completion"]["values"], json!([]), "{answer}");
+    }
     let template = json!({"type": "ref/resource", "uri": "test://template/{id}/data"});
     assert_eq!(
         client.request("completion/complete", &of(template, "id"))["result"]["completion"]["values"],

@@ -10,7 +10,7 @@ use crate::state::ServerState;
 use palisade::internal::{Account, Offered, ROLES};
 use palisade::plugins::Plugin;
 use palisade::tool::offer::{Argument, Prompt};
-use palisade::tool::text::elided;
+use palisade::tool::text::{elided, first_deceptive};
 use palisade::{Content, ToolResult};
 use rmcp::model::{
     ArgumentInfo, CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData,
@@ -205,8 +205,9 @@ fn completions(result: &ToolResult) -> Vec<String> {
     values.map(|FirstValues(values)| values).unwrap_or_default()
 }
 
-/// The first values of a list. The others are not kept, since each would take more memory than its
-/// text.
+/// The first values of a list that a client can show: characters that control a terminal or change
+/// the direction of a text could show another value. The others are not kept, since each would take
+/// more memory than its text.
 struct FirstValues(Vec<String>);
 
 impl<'de> Deserialize<'de> for FirstValues {
@@ -227,7 +228,8 @@ impl<'de> Visitor<'de> for FirstValuesVisitor {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<FirstValues, A::Error> {
         let mut values = Vec::new();
         while values.len() < MAX_VALUES {
-            match list.next_element()? {
+            match list.next_element::<String>()? {
+                Some(value) if first_deceptive(&value).is_some() => {}
                 Some(value) => values.push(value),
                 None => return Ok(FirstValues(values)),
             }

@@ -12,16 +12,16 @@ use std::borrow::Cow;
 /// Converts one block of content. JSON becomes text here; structured content is added elsewhere.
 pub(crate) fn content_block(content: &Content) -> ContentBlock {
     match content {
-        Content::Image { mime, data } => ContentBlock::image(STANDARD.encode(data), mime.clone()),
-        Content::Audio { mime, data } => ContentBlock::audio(STANDARD.encode(data), mime.clone()),
+        Content::Image { mime, data } => ContentBlock::image(STANDARD.encode(data), visible(mime)),
+        Content::Audio { mime, data } => ContentBlock::audio(STANDARD.encode(data), visible(mime)),
         Content::Resource { uri, mime, body } => ContentBlock::Resource(EmbeddedResource::new(
             resource_contents(uri, mime.as_deref(), body),
         )),
         Content::Link { uri, name, mime } => {
-            // A client shows the name to a person.
+            // A client shows the name and the type to a person.
             let link = Resource::new(uri, visible(name));
             ContentBlock::resource_link(match mime {
-                Some(mime) => link.with_mime_type(mime),
+                Some(mime) => link.with_mime_type(visible(mime)),
                 None => link,
             })
         }
@@ -58,10 +58,10 @@ impl ContentSize {
 
 /// Returns the length of the texts and the encoded data of a block, in bytes.
 fn text_length(content: &Content) -> usize {
-    let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    let optional = |text: &Option<String>| text.as_deref().map_or(0, |text| visible(text).len());
     match content {
         Content::Image { mime, data } | Content::Audio { mime, data } => {
-            mime.len() + encoded_length(data)
+            visible(mime).len() + encoded_length(data)
         }
         Content::Resource { uri, mime, body } => {
             let body = match body {
@@ -89,7 +89,7 @@ pub(crate) fn resource_contents(uri: &str, mime: Option<&str>, body: &Body) -> R
         Body::Bytes(data) => ResourceContents::blob(STANDARD.encode(data), uri),
     };
     match mime {
-        Some(mime) => contents.with_mime_type(mime),
+        Some(mime) => contents.with_mime_type(visible(mime)),
         None => contents,
     }
 }
@@ -97,6 +97,21 @@ pub(crate) fn resource_contents(uri: &str, mime: Option<&str>, body: &Body) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn type_of_content_shows_its_hidden_characters() {
+        let mime = Some("text/\u{1b}[2J".to_owned());
+        let resource = Content::Resource {
+            uri: "a:1".to_owned(),
+            mime: mime.clone(),
+            body: Body::Text(String::new()),
+        };
+        let link = Content::Link { uri: "a:1".to_owned(), name: "n".to_owned(), mime };
+        for content in [resource, link] {
+            let text = serde_json::to_string(&content_block(&content)).unwrap_or_default();
+            assert!(text.contains(r"text/\\u{1b}[2J"), "{text}");
+        }
+    }
 
     #[test]
     fn small_blocks_count_with_the_memory_of_their_conversion() {
