@@ -4,6 +4,7 @@ mod atomic;
 mod error;
 mod open;
 mod place;
+mod planted;
 #[cfg(test)]
 mod tests;
 
