@@ -18,7 +18,7 @@ const MAX_BYTES: u64 = 1 << 20;
 /// The stack of the thread that parses, in bytes. The parser follows a chain of `use` by recursion,
 /// and files of the greatest size hold a chain of some 30,000.
 const STACK: usize = 512 << 20;
-/// The most worlds and renamed items, multiplied by the interfaces, worlds and items of worlds that
+/// The most worlds, includes and renamed items, multiplied by the interfaces, worlds and items of worlds that
 /// they may have together. Each world may include all others, and so multiply them in time and
 /// memory, and each renamed item is looked for among all: this many take less than a second. All of
 /// WASI has some thousand.
@@ -87,7 +87,7 @@ struct Reader {
     files: usize,
     /// The bytes that were read.
     bytes: u64,
-    /// The parsed worlds, and the items that they rename.
+    /// The parsed worlds, their includes, and the items that these rename.
     worlds: usize,
     /// The parsed interfaces, worlds and items of worlds.
     members: usize,
@@ -114,7 +114,7 @@ impl Reader {
         group.nested.iter().chain([&group.main]).for_each(|package| self.count(package));
         if self.worlds.saturating_mul(self.members) > MAX_COMBINED {
             let reason = format!(
-                "its {} worlds and renamed items could combine {} interfaces and items, and the product may be {MAX_COMBINED} at most",
+                "its {} worlds, includes and renamed items could combine {} interfaces and items, and the product may be {MAX_COMBINED} at most",
                 self.worlds, self.members
             );
             return Err(WitError::Invalid { path: path.to_owned(), reason });
@@ -127,7 +127,7 @@ impl Reader {
         let items: usize = package.worlds.iter().map(|(_, world)| items(world)).sum();
         let includes = package.worlds.iter().flat_map(|(_, world)| &world.includes);
         self.worlds += package.worlds.len();
-        self.worlds += includes.map(|include| include.names.len()).sum::<usize>();
+        self.worlds += includes.map(|include| 1 + include.names.len()).sum::<usize>();
         self.members += package.worlds.len() + package.interfaces.len() + items;
     }
 
@@ -249,7 +249,20 @@ mod tests {
         };
         assert!(docs(chain(500).path()).is_ok());
         let refused = docs(chain(1_000).path()).unwrap_err().to_string();
-        assert!(refused.contains("its 1000 worlds and renamed items could combine 2000"));
+        assert!(refused.contains("its 1999 worlds, includes and renamed items could combine 2000"));
+    }
+
+    #[test]
+    fn includes_of_one_world_are_bounded() {
+        let including = |times: usize| {
+            let interfaces: String = (0..500).map(|at| format!("interface i{at} {{}} ")).collect();
+            let imports: String = (0..500).map(|at| format!("import i{at}; ")).collect();
+            let includes = "include v; ".repeat(times);
+            let worlds = format!("world v {{ {imports} }} world w {{ {includes} }}");
+            package(&[("all.wit", &format!("package a:b; {interfaces} {worlds}"))])
+        };
+        assert!(docs(including(900).path()).is_ok());
+        assert!(docs(including(2_000).path()).is_err());
     }
 
     #[test]
@@ -265,7 +278,10 @@ mod tests {
         };
         assert!(docs(renaming(900).path()).is_ok());
         let refused = docs(renaming(2_000).path()).unwrap_err().to_string();
-        assert!(refused.contains("its 2002 worlds and renamed items could combine"), "{refused}");
+        assert!(
+            refused.contains("its 2003 worlds, includes and renamed items could combine"),
+            "{refused}"
+        );
     }
 
     #[test]
