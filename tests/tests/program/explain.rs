@@ -277,3 +277,23 @@ fn path_protected_by_name_is_reported_before_the_run() {
             .exits_with(0);
     assert!(explained.stdout.contains("notes.txt"), "{explained:?}");
 }
+
+/// A plugin of another author may claim to act on links themselves, and follow them all the same.
+#[test]
+fn claim_of_a_plugin_file_about_links_is_not_believed() {
+    let world = World::new();
+    world.file("real.txt", "");
+    std::os::unix::fs::symlink("real.txt", world.root().join("link")).unwrap();
+    let shipped = palisade_plugins::all().iter().find(|plugin| plugin.name == "files").unwrap();
+    std::fs::create_dir_all(world.plugins()).unwrap();
+    std::fs::write(world.plugins().join("mine.wasm"), shipped.bytes()).unwrap();
+    let plugins = world.plugins();
+    let changes = |more: &[&str]| {
+        let words = ["policy", "explain", "delete_file", r#"{"path": "link"}"#, "--json"];
+        let words = [&words[..], more].concat();
+        program(&world, &words).run().json()["projected_modifications"].clone()
+    };
+    assert_eq!(changes(&[]), serde_json::json!(["link"]));
+    let of_a_file = ["--no-builtin", "--plugins", plugins.to_str().unwrap()];
+    assert_eq!(changes(&of_a_file), serde_json::json!(["real.txt"]));
+}

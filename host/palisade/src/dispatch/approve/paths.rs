@@ -2,7 +2,7 @@
 
 use crate::dispatch::input::CheckError;
 use crate::execution::ValidInput;
-use crate::registry::Registered;
+use crate::registry::{Origin, Registered, Source};
 use crate::tool::budget::{Budget, Exhausted};
 use crate::tool::schema::PathAccess;
 use crate::tool::text::elided;
@@ -73,9 +73,17 @@ pub(in crate::dispatch) fn check_places_of_links(
     CheckError::or_verdict(looked)
 }
 
-/// Returns whether the tool acts on a link itself, or on the file behind it.
+/// Returns whether the tool acts on a link itself, or on the file behind it. The claim of a plugin
+/// file or a server is not believed: a question would name the link, and the file behind it change.
 pub(super) fn last_link(tool: &Registered) -> LastLink {
-    if tool.definition().keeps_links() { LastLink::Keep } else { LastLink::Follow }
+    let is_of_the_program = match tool.origin() {
+        Origin::Native | Origin::Plugin { source: Source::Shipped, .. } => true,
+        Origin::Server(_) | Origin::Plugin { .. } => false,
+    };
+    match is_of_the_program && tool.definition().keeps_links() {
+        true => LastLink::Keep,
+        false => LastLink::Follow,
+    }
 }
 
 fn refuse(path: &str, why: Forbidden) -> CheckError {
