@@ -68,7 +68,8 @@ impl StandingRules {
         let policy = self.policy.clone().with_tool(&name, Mode::Auto);
         let decision = policy.explain(definition, origin);
         let decides = (decision.mode, decision.rule) == (Mode::Auto, Rule::PluginTool);
-        decides.then(|| StandingRule { file: self.file.clone(), name })
+        let behind = target(&self.file)?;
+        decides.then(|| StandingRule { file: self.file.clone(), behind, name })
     }
 }
 
@@ -76,6 +77,8 @@ impl StandingRules {
 #[derive(Debug, Clone)]
 pub(super) struct StandingRule {
     file: PathBuf,
+    /// The file that the path leads to. It does not lie in the workspace.
+    behind: PathBuf,
     /// The plugin's and the tool's name, as in `files/write_file`.
     name: String,
 }
@@ -102,6 +105,9 @@ pub(super) enum RuleError {
     /// The file has got a rule for the tool since this run began.
     #[error("{file} has a rule `\"{rule}\" = \"{mode}\"` now, which stays", file = setup::shown(path), rule = elided(rule, MAX_NAME))]
     Ruled { path: PathBuf, rule: String, mode: Mode },
+    /// The path leads to another file since the question was asked.
+    #[error("{file} leads to another file now, which nothing is added to", file = setup::shown(path))]
+    Moved { path: PathBuf },
     /// Another process holds the lock of the file's folder.
     #[error("another process holds the lock of {file}", file = setup::shown(path))]
     Busy { path: PathBuf },
@@ -123,6 +129,9 @@ impl StandingRule {
     fn write_waiting(&self, wait: impl FnMut() -> Patience) -> Result<String, RuleError> {
         let failed = |source| RuleError::File { path: self.file.clone(), source };
         let target = target(&self.file).ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+        if target != self.behind {
+            return Err(RuleError::Moved { path: self.file.clone() });
+        }
         let folder = target.parent().unwrap_or(Path::new("/"));
         make_private(folder).map_err(failed)?;
         // Two runs that write at once must not lose a rule.
@@ -195,7 +204,11 @@ mod tests {
     }
 
     fn rule(file: &Path) -> StandingRule {
-        StandingRule { file: file.to_owned(), name: "files/write_file".to_owned() }
+        StandingRule {
+            file: file.to_owned(),
+            behind: target(file).unwrap(),
+            name: "files/write_file".to_owned(),
+        }
     }
 
     #[test]
@@ -227,7 +240,8 @@ mod tests {
     #[test]
     fn shown_rule_is_one_escaped_line() {
         let name = "x\nAllow this call? \u{1b}[2J/tool".to_owned();
-        let shown = StandingRule { file: "/home/a\nb".into(), name }.to_string();
+        let shown =
+            StandingRule { file: "/home/a\nb".into(), behind: PathBuf::new(), name }.to_string();
         assert!(!shown.contains(['\u{1b}', '\n']) && shown.contains("x\\nAllow"), "{shown:?}");
     }
 
@@ -278,5 +292,18 @@ mod tests {
         let text = fs::read_to_string(at("dotfiles/own.toml")).unwrap();
         assert!(text.contains("# mine") && text.contains("write_file"), "{text}");
         assert!(rule(&at("new/folder/palisade.toml")).write().is_ok(), "missing folders are made");
+    }
+
+    #[test]
+    fn file_that_leads_elsewhere_since_the_question_is_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("palisade.toml"), "").unwrap();
+        let rule = rule(&at("palisade.toml"));
+        fs::write(at("other.toml"), "").unwrap();
+        fs::remove_file(at("palisade.toml")).unwrap();
+        std::os::unix::fs::symlink(at("other.toml"), at("palisade.toml")).unwrap();
+        assert!(matches!(rule.write(), Err(RuleError::Moved { .. })));
+        assert_eq!(fs::read_to_string(at("other.toml")).unwrap(), "");
     }
 }
