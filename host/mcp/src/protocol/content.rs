@@ -19,7 +19,7 @@ pub(crate) fn content_block(content: &Content) -> ContentBlock {
         )),
         Content::Link { uri, name, mime } => {
             // A client shows the name and the type to a person.
-            let link = Resource::new(uri, visible(name));
+            let link = Resource::new(visible(uri), visible(name));
             ContentBlock::resource_link(match mime {
                 Some(mime) => link.with_mime_type(visible(mime)),
                 None => link,
@@ -68,11 +68,13 @@ fn text_length(content: &Content) -> usize {
                 Body::Text(text) => text.len(),
                 Body::Bytes(data) => encoded_length(data),
             };
-            uri.len() + optional(mime) + body
+            visible(uri).len() + optional(mime) + body
         }
         Content::Text(text) => text.len(),
         Content::Json(json) => json.as_str().len(),
-        Content::Link { uri, name, mime } => uri.len() + visible(name).len() + optional(mime),
+        Content::Link { uri, name, mime } => {
+            visible(uri).len() + visible(name).len() + optional(mime)
+        }
         _ => content.as_text().len(),
     }
 }
@@ -85,8 +87,8 @@ fn encoded_length(data: &[u8]) -> usize {
 /// Converts a whole resource.
 pub(crate) fn resource_contents(uri: &str, mime: Option<&str>, body: &Body) -> ResourceContents {
     let contents = match body {
-        Body::Text(text) => ResourceContents::text(text.clone(), uri),
-        Body::Bytes(data) => ResourceContents::blob(STANDARD.encode(data), uri),
+        Body::Text(text) => ResourceContents::text(text.clone(), visible(uri)),
+        Body::Bytes(data) => ResourceContents::blob(STANDARD.encode(data), visible(uri)),
     };
     match mime {
         Some(mime) => contents.with_mime_type(visible(mime)),
