@@ -34,6 +34,10 @@ pub(crate) struct LongPolls<P: Polled> {
     /// The mutex is never locked; it makes the state `Sync`.
     state: Mutex<State<P>>,
     account: Account,
+    /// The waker of each poll. A task may poll for reasons of its own: only a wake leads to
+    /// another poll here, which would take a turn on another thread for nothing, and wake the
+    /// waiter at its end to poll once more.
+    task: Arc<WokenTask>,
 }
 
 /// A poll on another thread. It returns the outcome, and what was polled.
@@ -42,7 +46,7 @@ type Polling<P> = BoxFuture<'static, Result<(Poll<<P as Polled>::Output>, P), Ex
 enum State<P: Polled> {
     Idle(P),
     /// It is polled on another thread.
-    Polling(Arc<WokenTask>, Polling<P>),
+    Polling(Polling<P>),
     /// It was not polled in time.
     Over,
 }
@@ -50,7 +54,7 @@ enum State<P: Polled> {
 impl<P: Polled> LongPolls<P> {
     /// Wraps it, for a request with this account.
     pub(crate) fn new(polled: P, account: Account) -> Self {
-        Self { state: Mutex::new(State::Idle(polled)), account }
+        Self { state: Mutex::new(State::Idle(polled)), account, task: Arc::default() }
     }
 
     /// Polls it: here if that is short, and otherwise on another thread.
@@ -60,32 +64,33 @@ impl<P: Polled> LongPolls<P> {
     /// The reason why it was not polled in time. It is dropped then, and must not be polled again.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<P::Output, Exhausted>> {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // Before the look at the mark: a wake in between reaches this waker.
+        self.task.set_waker(cx.waker());
         loop {
             match state {
+                State::Idle(_) if !self.task.take_woken() => return Poll::Pending,
                 State::Idle(polled) if self.account.held() <= IN_PLACE as u64 => {
-                    return polled.poll(cx).map(Ok);
+                    let waker = Waker::from(self.task.clone());
+                    let outcome = polled.poll(&mut Context::from_waker(&waker));
+                    self.task.note_outcome(&outcome);
+                    return outcome.map(Ok);
                 }
                 State::Idle(_) => {
                     let State::Idle(polled) = mem::replace(state, State::Over) else { continue };
-                    let task = Arc::new(WokenTask::new(cx.waker()));
-                    let polling = poll_elsewhere(polled, self.account.clone(), task.clone());
-                    *state = State::Polling(task, polling);
+                    let (account, task) = (self.account.clone(), self.task.clone());
+                    *state = State::Polling(poll_elsewhere(polled, account, task));
                 }
-                State::Polling(task, polling) => {
-                    task.set_waker(cx.waker());
+                State::Polling(polling) => {
                     let polled = ready!(polling.as_mut().poll(cx));
-                    let task = task.clone();
                     *state = State::Over;
                     let (outcome, polled) = match polled {
                         Ok(polled) => polled,
                         Err(why) => return Poll::Ready(Err(why)),
                     };
                     *state = State::Idle(polled);
-                    match outcome {
-                        Poll::Ready(output) => return Poll::Ready(Ok(output)),
-                        // It may have woken this task before its poll was known to be pending.
-                        Poll::Pending if task.take_woken() => {}
-                        Poll::Pending => return Poll::Pending,
+                    self.task.note_outcome(&outcome);
+                    if let Poll::Ready(output) = outcome {
+                        return Poll::Ready(Ok(output));
                     }
                 }
                 State::Over => return Poll::Ready(Err(Exhausted::Cancelled)),
@@ -114,13 +119,23 @@ struct WokenTask {
     is_woken: AtomicBool,
 }
 
-impl WokenTask {
-    fn new(waker: &Waker) -> Self {
-        Self { waker: Mutex::new(waker.clone()), is_woken: AtomicBool::new(false) }
+/// It counts as woken, so that it is polled a first time.
+impl Default for WokenTask {
+    fn default() -> Self {
+        Self { waker: Mutex::new(Waker::noop().clone()), is_woken: AtomicBool::new(true) }
     }
+}
 
+impl WokenTask {
     fn set_waker(&self, waker: &Waker) {
         self.waker().clone_from(waker);
+    }
+
+    /// A stream that has given an item is polled for the next one without a wake.
+    fn note_outcome<T>(&self, outcome: &Poll<T>) {
+        if outcome.is_ready() {
+            self.is_woken.store(true, Ordering::Release);
+        }
     }
 
     fn take_woken(&self) -> bool {
@@ -147,6 +162,7 @@ mod tests {
     use super::*;
     use palisade::internal::MemoryLimits;
     use std::future::poll_fn;
+    use std::sync::atomic::AtomicUsize;
     use std::thread::{self, ThreadId};
     use std::time::Duration;
     use tokio::sync::oneshot;
@@ -176,6 +192,34 @@ mod tests {
         let own = thread::current().id();
         assert_eq!(thread_of_last_poll(IN_PLACE as u64).await, own);
         assert_ne!(thread_of_last_poll(IN_PLACE as u64 + 1).await, own);
+    }
+
+    /// A connection polls its body at the end of each of these polls, for whichever reason it wakes.
+    #[tokio::test]
+    async fn poll_without_a_wake_polls_nothing() {
+        for held in [0, IN_PLACE as u64 + 1] {
+            let account = account();
+            account.reserve(held).unwrap();
+            let polls = Arc::new(AtomicUsize::new(0));
+            let counted = polls.clone();
+            let (send, mut answer) = oneshot::channel();
+            let future = Box::pin(poll_fn(move |cx| {
+                counted.fetch_add(1, Ordering::Relaxed);
+                Pin::new(&mut answer).poll(cx)
+            }));
+            let mut long = LongPolls::new(future, account);
+            let waiting = timeout(Duration::from_millis(200), async {
+                loop {
+                    assert!(poll_fn(|cx| Poll::Ready(long.poll(cx).is_pending())).await);
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            });
+            assert!(waiting.await.is_err());
+            assert_eq!(polls.load(Ordering::Relaxed), 1, "{held}");
+            send.send(7).unwrap();
+            assert_eq!(poll_fn(|cx| long.poll(cx)).await, Ok(Ok(7)));
+            assert_eq!(polls.load(Ordering::Relaxed), 2, "{held}");
+        }
     }
 
     #[tokio::test]
