@@ -9,6 +9,7 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat, fchmod, fstat, openat, unlinkat};
 
+use super::attributes::number;
 use super::locate::Located;
 use crate::access_list::{FormerPermissions, take_permissions};
 use crate::errors::Fault;
@@ -98,7 +99,7 @@ pub(super) fn settle(
     let file = open_regular_at(old.handle(), Path::new(&*old.name), LastLink::Keep)?;
     let stat = fstat(&file)?;
     // The permissions are those of the file under each of its names.
-    usage.check_links(stat.st_nlink)?;
+    usage.check_links(number(stat.st_nlink).unwrap_or(u64::MAX))?;
     let made = made.filter(|made| made.is((file.as_fd(), ""), &stat));
     match (&made, replaced) {
         (Some(_), Some(replaced)) => {
