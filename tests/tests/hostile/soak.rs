@@ -62,7 +62,27 @@ fn expanding_results_leave_nothing() {
 
 #[test]
 fn expanding_inputs_leave_nothing() {
-    holds(soak::inputs, sample_of(20, 8));
+    if is_alone() {
+        return holds(soak::inputs, sample_of(20, 8));
+    }
+    runs_alone("soak::expanding_inputs_leave_nothing");
+}
+
+/// The variable of a process that runs one test.
+const ALONE: &str = "PALISADE_TEST_ALONE";
+
+fn is_alone() -> bool {
+    std::env::var_os(ALONE).is_some()
+}
+
+/// Runs a test in a process of its own: the allocator of this one keeps memory of earlier tests.
+#[track_caller]
+fn runs_alone(test: &str) {
+    let program = std::env::current_exe().expect("a test knows its program");
+    let _turn = turn();
+    let ran = std::process::Command::new(program).args(["--exact", test]).env(ALONE, "1").output();
+    let ran = ran.expect("the test starts");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
 }
 
 #[test]
